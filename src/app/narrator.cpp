@@ -1,0 +1,319 @@
+#include "app/narrator.h"
+
+#include <fmt/format.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+#include "app/duration.h"
+#include "app/signal_name.h"
+#include "base/assert.h"
+#include "os/clock.h"
+#include "os/procfs.h"
+#include "redis/lock_text.h"
+
+namespace redlock::app {
+namespace {
+
+constexpr Duration kLogEvery = Duration::seconds(30);
+constexpr Duration kUpdateEvery = Duration::seconds(1);
+
+const char* verb(core::RequestKind kind) {
+  switch (kind) {
+    case core::RequestKind::acquire:
+      return "acquire";
+    case core::RequestKind::renew:
+      return "renew";
+    case core::RequestKind::release:
+      return "release";
+  }
+  RR_ASSERT(false);
+  return "";
+}
+
+const char* word(core::Answer answer) {
+  switch (answer) {
+    case core::Answer::granted:
+      return "granted";
+    case core::Answer::held:
+      return "held";
+    case core::Answer::foreign:
+      return "foreign";
+    case core::Answer::gone:
+      return "gone";
+    case core::Answer::failed:
+      return "failed";
+    case core::Answer::refused:
+      return "refused";
+    case core::Answer::misconfigured:
+      return "misconfigured";
+    case core::Answer::unknown:
+      return "unknown";
+  }
+  RR_ASSERT(false);
+  return "";
+}
+
+std::string list_processes(const std::vector<pid_t>& pids) {
+  std::string text;
+  for (const pid_t pid : pids) {
+    char name[16];
+    os::process_name(pid, name);
+    const char state = os::process_stat(pid).state;
+    text += fmt::format("{}{} ({}{})", text.empty() ? "pid " : ", ", pid, name,
+                        state == 'D' ? ", uninterruptible" : "");
+  }
+  return text;
+}
+
+std::string exec_reason(int error, const std::string& command) {
+  if (error == ENOENT && command.find('/') != std::string::npos &&
+      ::access(command.c_str(), F_OK) == 0) {
+    return "the interpreter that it names was not found";
+  }
+  return ::strerror(error);
+}
+
+}  // namespace
+
+Narrator::Narrator(const Options& options, const core::Run& run, std::vector<std::string> servers,
+                   Log& log)
+    : options_(options),
+      run_(run),
+      servers_(std::move(servers)),
+      log_(log),
+      on_terminal_(options.wait > Duration() && ::isatty(STDERR_FILENO) == 1) {}
+
+void Narrator::on_effect(const core::RunEffect& effect, TimePoint now) {
+  if (const auto* granted = std::get_if<core::Granted>(&effect)) {
+    log_.show_status({});
+    if (log_.shows(LogLevel::info)) {
+      log_.info(fmt::format("acquired in {:.1f}ms, fencing token {}",
+                            static_cast<double>((now - began_).ns()) / 1e6, granted->fence.get()));
+    }
+  } else if (const auto* gave_up = std::get_if<core::GaveUp>(&effect)) {
+    log_.show_status({});
+    say_gave_up(gave_up->why, now);
+  } else if (const auto* lost = std::get_if<core::Lost>(&effect)) {
+    say_lost(lost->why);
+  } else if (const auto* released = std::get_if<core::Released>(&effect)) {
+    say_released(*released);
+  } else if (const auto* finish = std::get_if<core::Finish>(&effect)) {
+    say_finished(finish->verdict);
+  } else if (const auto* send = std::get_if<core::Send>(&effect)) {
+    if (log_.shows(LogLevel::debug)) say_request(*send);
+  } else if (std::holds_alternative<core::StopJob>(effect)) {
+    if (std::get<core::StopJob>(effect).signal_job) {
+      log_.warning(fmt::format("COMMAND ran for {} (--max-run): stopping it with {}",
+                               format_duration(options_.max_run),
+                               signal_name(options_.stop_signal)));
+    }
+  } else if (std::holds_alternative<core::SuspendSelf>(effect)) {
+    const TimePoint until = run_.lease().valid_until();
+    if (until > now) {
+      log_.warning(fmt::format("suspended; the lease ends in {}, and COMMAND before it",
+                               format_duration(until - now)));
+    }
+  } else if (const auto* forward = std::get_if<core::Forward>(&effect)) {
+    log_.info(fmt::format("passing {} on to COMMAND", signal_name(forward->signal)));
+  }
+}
+
+void Narrator::on_input(const core::RunInput& input, TimePoint now) {
+  if (std::holds_alternative<core::Begin>(input)) {
+    began_ = now;
+    if (options_.wait > Duration()) next_wait_line_ = now + (on_terminal_ ? Duration() : kLogEvery);
+  } else if (const auto* answer = std::get_if<core::NodeAnswer>(&input)) {
+    if (log_.shows(LogLevel::debug)) say_answer(*answer);
+  } else if (const auto* ended = std::get_if<core::CommandEnded>(&input)) {
+    const core::CommandStatus& status = ended->status;
+    if (status.dumped_core) {
+      log_.warning(fmt::format("COMMAND died of {} and dumped core", signal_name(status.value)));
+    } else if (log_.shows(LogLevel::info)) {
+      log_.info(status.signalled ? fmt::format("COMMAND died of {}", signal_name(status.value))
+                                 : fmt::format("COMMAND exited with {}", status.value));
+    }
+  } else if (std::holds_alternative<core::Started>(input)) {
+    log_.info("COMMAND started");
+  } else if (std::holds_alternative<core::Fenced>(input)) {
+    if (!loss_said_) say_lost(core::Loss::expired);
+  } else if (std::holds_alternative<core::GuardDied>(input)) {
+    loss_said_ = true;
+    log_.error("the guard process was killed: killing COMMAND and everything it started");
+  } else if (std::holds_alternative<core::StartDeclined>(input)) {
+    log_.info("too slow to start COMMAND on this lease: trying again");
+  }
+}
+
+bool Narrator::waiting() const {
+  return run_.supervision().state() == core::Supervision::State::waiting;
+}
+
+std::string Narrator::after_waiting(TimePoint now) const {
+  if (options_.wait == Duration()) return {};
+  return fmt::format("gave up after {}: ", format_duration(now - began_));
+}
+
+std::string Narrator::holder_text(TimePoint now) const {
+  const std::optional<core::NodeReport>& report = run_.lease().last_held();
+  if (!report) return "held elsewhere";
+  std::string text = "held by another program";
+  if (report->holder.empty()) {
+    text = fmt::format("held, foreign format: the key '{}' is not one of ours", options_.key.get());
+  } else if (const std::optional<redis::Holder> holder = redis::parse_holder(report->holder)) {
+    const Duration age = Duration::seconds(std::max<std::int64_t>(
+        os::wall_ms() / 1000 - std::clamp<std::int64_t>(holder->since, 0, 1LL << 40), 0));
+    text =
+        fmt::format("held by {} (pid {}) for {}", holder->host, holder->pid, format_duration(age));
+  }
+  if (report->remaining.is_infinite()) {
+    return text + fmt::format(
+                      "; it never expires: the key '{}' has no ttl; delete it by hand if "
+                      "its owner is gone",
+                      options_.key.get());
+  }
+  const Duration left = std::max(report->said + report->remaining - now, Duration());
+  return text + fmt::format(", lease ends in {}", format_duration(left));
+}
+
+std::string Narrator::server_reasons(bool held_too) const {
+  std::string text;
+  for (std::size_t i = 0; i < servers_.size(); ++i) {
+    const core::NodeReport& report = run_.lease().report(NodeIndex(i));
+    const bool fine = report.answer == core::Answer::granted ||
+                      (report.answer == core::Answer::held && !held_too);
+    if (fine) continue;
+    std::string reason = report.reason;
+    if (reason.empty()) {
+      reason = report.silent ? fmt::format("no answer within {}",
+                                           format_duration(options_.timing.node_timeout))
+                             : "no answer yet";
+    }
+    text += fmt::format("{}{}: {}", text.empty() ? "" : "; ", servers_[i], reason);
+  }
+  return text;
+}
+
+void Narrator::say_gave_up(core::Refusal why, TimePoint now) {
+  switch (why) {
+    case core::Refusal::held:
+      log_.warning(after_waiting(now) + holder_text(now));
+      break;
+    case core::Refusal::unavailable:
+      log_.error(
+          fmt::format("{}no server able to grant the lock: {}; check the server and the URL "
+                      "in -r",
+                      after_waiting(now), server_reasons(false)));
+      break;
+    case core::Refusal::denied:
+      log_.error(
+          fmt::format("credentials or rights refused: {}; check the user, the password and "
+                      "the server's ACL",
+                      server_reasons(false)));
+      break;
+    case core::Refusal::misconfigured:
+      log_.error(fmt::format("not a server for locks: {}", server_reasons(false)));
+      break;
+  }
+}
+
+void Narrator::say_lost(core::Loss why) {
+  if (std::exchange(loss_said_, true)) return;
+  switch (why) {
+    case core::Loss::expired: {
+      const std::string reasons = server_reasons(false);
+      log_.error(
+          fmt::format("lease lost: it could not be renewed in time ({}); stopping COMMAND "
+                      "before somebody else may start",
+                      reasons.empty() ? "this process was held up" : reasons));
+      break;
+    }
+    case core::Loss::foreign:
+      log_.error(fmt::format("lease lost: the key '{}' is somebody else's now; stopping COMMAND",
+                             options_.key.get()));
+      break;
+    case core::Loss::gone:
+      log_.error(fmt::format("lease lost: the key '{}' was deleted; stopping COMMAND",
+                             options_.key.get()));
+      break;
+  }
+}
+
+void Narrator::say_released(const core::Released& released) {
+  if (loss_said_) return;
+  if (!released.untouched) {
+    log_.warning(
+        fmt::format("the key '{}' was gone or somebody else's at the release; nothing was "
+                    "touched",
+                    options_.key.get()));
+  } else if (!released.everywhere) {
+    log_.warning(fmt::format("not released: {}; the lock expires by itself within {}",
+                             server_reasons(false), format_duration(options_.timing.ttl)));
+  } else {
+    log_.info("released");
+  }
+}
+
+void Narrator::say_finished(const core::Verdict& verdict) {
+  const std::string& command = options_.command.front();
+  if (verdict.ending == core::Ending::not_executable) {
+    log_.error(fmt::format("cannot run '{}': {}", command, exec_reason(verdict.value, command)));
+  } else if (verdict.ending == core::Ending::not_started) {
+    log_.error(fmt::format("cannot start '{}': {}", command, ::strerror(verdict.value)));
+  } else if (verdict.ending == core::Ending::interrupted) {
+    log_.info(fmt::format("{} before COMMAND was started", signal_name(verdict.value)));
+  }
+}
+
+void Narrator::on_left_behind(const std::vector<pid_t>& pids) {
+  log_.warning(
+      fmt::format("COMMAND has ended, but processes of its session still run: {}; the lock "
+                  "is kept until they end",
+                  list_processes(pids)));
+}
+
+void Narrator::on_survivors(const std::vector<pid_t>& pids) {
+  log_.error(
+      fmt::format("could not kill {}; the lock is not released and expires by itself within "
+                  "{}",
+                  list_processes(pids), format_duration(options_.timing.ttl)));
+}
+
+void Narrator::say_request(const core::Send& send) {
+  log_.debug(fmt::format("{}: {} #{}", servers_[send.node.get()], verb(send.request.kind),
+                         send.request.id.get()));
+}
+
+void Narrator::say_answer(const core::NodeAnswer& answer) {
+  log_.debug(fmt::format("{}: #{} {}{}{}", servers_[answer.node.get()], answer.request.get(),
+                         word(answer.outcome.answer), answer.outcome.reason.empty() ? "" : ": ",
+                         answer.outcome.reason));
+}
+
+void Narrator::tick(TimePoint now) {
+  if (next_wait_line_ > now) return;
+  if (!waiting()) {
+    next_wait_line_ = TimePoint::never();
+    return;
+  }
+  next_wait_line_ = now + (on_terminal_ ? kUpdateEvery : kLogEvery);
+  if (!log_.shows(LogLevel::warning)) return;
+  const std::string limit = options_.wait.is_infinite()
+                                ? std::string()
+                                : fmt::format(" of {}", format_duration(options_.wait));
+  const std::string why = run_.lease().last_held() ? holder_text(now) : server_reasons(true);
+  const std::string text =
+      fmt::format("waiting for {}{}: {}", format_duration(now - began_), limit, why);
+  on_terminal_ ? log_.show_status(text) : log_.warning(text);
+}
+
+TimePoint Narrator::wakeup() const {
+  return next_wait_line_;
+}
+
+}  // namespace redlock::app
