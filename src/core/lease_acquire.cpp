@@ -33,6 +33,7 @@ void Lease::begin_attempt() {
     node.report.silent = node.question || node.giving_back;
     ask_acquire(i);
   }
+  judge_attempt();
 }
 
 void Lease::ask_acquire(std::size_t index) {
