@@ -7,8 +7,10 @@
 namespace redlock::app {
 namespace {
 
-/// Members of the job that are not our children end without a SIGCHLD to us.
-constexpr Duration kRecount = Duration::milliseconds(500);
+/// What is left of the job may end, or leave the session, without a SIGCHLD to us: so it is counted
+/// again, soon at first, since most stragglers are gone within milliseconds.
+constexpr Duration kFirstRecount = Duration::milliseconds(1);
+constexpr Duration kRecountMost = Duration::milliseconds(500);
 
 }  // namespace
 
@@ -77,7 +79,11 @@ void Enforcer::perform(const core::FenceEffects& effects, TimePoint now) {
 
 void Enforcer::count(TimePoint now) {
   const os::TreeCensus census = tree_.census();
-  recount_at_ = census.unseen_members ? now + kRecount : TimePoint::never();
+  recount_at_ = TimePoint::never();
+  if (census.main_ended && !census.tree_empty) {
+    recount_pause_ = std::clamp(recount_pause_ * 2, kFirstRecount, kRecountMost);
+    recount_at_ = now + recount_pause_;
+  }
   if (tree_.main_end() && !told_end_) {
     told_end_ = true;
     listener_.on_ended(*tree_.main_end());

@@ -63,6 +63,7 @@ class Enforcer {
   bool told_end_ = false;
   bool told_left_ = false;
   TimePoint recount_at_ = TimePoint::never();
+  Duration recount_pause_;
 };
 
 }  // namespace redlock::app

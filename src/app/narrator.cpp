@@ -107,8 +107,8 @@ void Narrator::on_effect(const core::RunEffect& effect, TimePoint now) {
     say_finished(finish->verdict);
   } else if (const auto* send = std::get_if<core::Send>(&effect)) {
     if (log_.shows(LogLevel::debug)) say_request(*send);
-  } else if (std::holds_alternative<core::StopJob>(effect)) {
-    if (std::get<core::StopJob>(effect).signal_job) {
+  } else if (const auto* stop = std::get_if<core::StopJob>(&effect)) {
+    if (stop->signal_job) {
       log_.warning(fmt::format("COMMAND ran for {} (--max-run): stopping it with {}",
                                format_duration(options_.max_run),
                                signal_name(options_.stop_signal)));
@@ -144,7 +144,9 @@ void Narrator::on_input(const core::RunInput& input, TimePoint now) {
     if (!loss_said_) say_lost(core::Loss::expired);
   } else if (std::holds_alternative<core::GuardDied>(input)) {
     loss_said_ = true;
-    log_.error("the guard process was killed: killing COMMAND and everything it started");
+    log_.error(
+        "lease given up: the guard process was killed, so COMMAND is killed with everything "
+        "it started");
   } else if (std::holds_alternative<core::StartDeclined>(input)) {
     log_.info("too slow to start COMMAND on this lease: trying again");
   }
@@ -164,7 +166,7 @@ std::string Narrator::holder_text(TimePoint now) const {
   if (!report) return "held elsewhere";
   std::string text = "held by another program";
   if (report->holder.empty()) {
-    text = fmt::format("held, foreign format: the key '{}' is not one of ours", options_.key.get());
+    text = "held by another program (foreign format)";
   } else if (const std::optional<redis::Holder> holder = redis::parse_holder(report->holder)) {
     const Duration age = Duration::seconds(std::max<std::int64_t>(
         os::wall_ms() / 1000 - std::clamp<std::int64_t>(holder->since, 0, 1LL << 40), 0));
@@ -194,6 +196,7 @@ std::string Narrator::server_reasons(bool held_too) const {
                                            format_duration(options_.timing.node_timeout))
                              : "no answer yet";
     }
+    if (reason.ends_with('.')) reason.pop_back();
     text += fmt::format("{}{}: {}", text.empty() ? "" : "; ", servers_[i], reason);
   }
   return text;
@@ -260,6 +263,7 @@ void Narrator::say_released(const core::Released& released) {
 }
 
 void Narrator::say_finished(const core::Verdict& verdict) {
+  log_.show_status({});
   const std::string& command = options_.command.front();
   if (verdict.ending == core::Ending::not_executable) {
     log_.error(fmt::format("cannot run '{}': {}", command, exec_reason(verdict.value, command)));

@@ -40,6 +40,12 @@ struct Given {
   std::string source;  ///< `--ttl` or `REDLOCK_RUN_TTL`
 };
 
+/// CLI11's help without its own usage line, which knows nothing of NAME and COMMAND.
+class HelpFormat : public CLI::Formatter {
+ public:
+  std::string make_usage(const CLI::App*, std::string) const override { return {}; }
+};
+
 class Parser {
  public:
   explicit Parser(GetEnv get_env) : get_env_(get_env) { declare(); }
@@ -79,7 +85,9 @@ void Parser::declare() {
   app_.set_help_flag("-h,--help", "show this and exit");
   app_.set_version_flag("-V,--version", "redlock-run " RR_VERSION, "show the version and exit");
   app_.footer(kFooter);
-  app_.get_formatter()->column_width(30);
+  const auto format = std::make_shared<HelpFormat>();
+  format->column_width(30);
+  app_.formatter(format);
   value("-r,--redis", "the server that keeps the lock [redis://127.0.0.1:6379]", "URL");
   value("--prefix", "put before NAME to make the key [lock:]", "STR");
   value("--ttl", "lease length, renewed every third of it [30s]", "DUR");
@@ -248,7 +256,7 @@ void Parser::read_servers() {
     redis::Url& server = url.value();
     for (const char* variable : {"REDLOCK_RUN_PASSWORD", "REDISCLI_AUTH"}) {
       const char* const password = get_env_(variable);
-      if (!server.has_credentials() && password != nullptr && *password != '\0') {
+      if (!server.password && password != nullptr && *password != '\0') {
         server.password = password;
       }
     }

@@ -5,6 +5,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <string>
 #include <variant>
 #include <vector>
@@ -28,9 +29,7 @@ const char* get_environment(const char* name) {
   return std::getenv(name);
 }
 
-}  // namespace
-
-ProcessEnd run_program(int argc, char** argv, char** environment) {
+ProcessEnd run(int argc, char** argv, char** environment) {
   const os::InheritedSignals signals = os::block_signals();
   os::occupy_standard_descriptors();
   const std::vector<std::string> arguments(argv + (argc > 0 ? 1 : 0), argv + argc);
@@ -45,6 +44,18 @@ ProcessEnd run_program(int argc, char** argv, char** environment) {
   }
   const Options& options = std::get<Options>(parsed);
   return process_end(Runtime(options, signals, environment).run(), options.held_code);
+}
+
+}  // namespace
+
+ProcessEnd run_program(int argc, char** argv, char** environment) {
+  try {
+    return run(argc, argv, environment);
+  } catch (const std::exception& error) {
+    // Of a library, or memory ran out. On the way here the guard lost its front and stops COMMAND.
+    Log("redlock-run", LogLevel::error).error(std::string("internal error: ") + error.what());
+    return {.code = kExitInternal};
+  }
 }
 
 }  // namespace redlock::app

@@ -211,6 +211,8 @@ void Runtime::perform(const core::RunEffect& effect) {
     if (guard_) guard_->stop(*stop);
   } else if (const auto* forward = std::get_if<core::Forward>(&effect)) {
     if (guard_) guard_->forward(*forward);
+  } else if (std::holds_alternative<core::KillGuard>(effect)) {
+    if (guard_) ::kill(guard_->pid(), SIGKILL);
   } else if (std::holds_alternative<core::KillTree>(effect)) {
     guard_->take_over(now_);
   } else if (std::holds_alternative<core::SuspendSelf>(effect)) {

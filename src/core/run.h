@@ -21,10 +21,11 @@ using RunInput = std::variant<Begin, NodeLink, NodeAnswer, Started, ExecFailed, 
                               StartFailed, CommandEnded, JobOver, Fenced, Unkillable, GuardDied,
                               CommandStopped, SignalArrived, Tick>;
 
-/// Send, Spawn, Publish, StopJob, Forward, KillTree, SuspendSelf and Finish are to be performed;
+/// Send, Spawn, Publish, StopJob, Forward, KillGuard, KillTree, SuspendSelf and Finish are to be
+/// performed;
 /// the others are news that change nothing outside.
-using RunEffect = std::variant<Send, Spawn, Publish, StopJob, Forward, KillTree, SuspendSelf,
-                               Finish, Granted, Extended, Lost, GaveUp, Released>;
+using RunEffect = std::variant<Send, Spawn, Publish, StopJob, Forward, KillGuard, KillTree,
+                               SuspendSelf, Finish, Granted, Extended, Lost, GaveUp, Released>;
 using RunEffects = std::vector<RunEffect>;
 
 class Run {

@@ -117,6 +117,7 @@ void Supervision::on(const StartDeclined&) {
   // Nothing ran, so nothing was lost.
   state_ = State::waiting;
   lost_ = false;
+  guard_killed_ = false;
   effects_.emplace_back(TryAgain{});
 }
 
@@ -230,11 +231,20 @@ void Supervision::pass_on(const SignalArrived& signal) {
 }
 
 void Supervision::on(const Tick&) {
-  if (max_run_reached_ || !has_command() || max_run_at_ > now_) return;
+  if (!has_command()) return;
+  if (hangs_before_exec()) {
+    guard_killed_ = true;
+    effects_.emplace_back(KillGuard{});
+  }
+  if (max_run_reached_ || max_run_at_ > now_) return;
   max_run_reached_ = true;
   if (state_ != State::running) return;
   state_ = State::stopping;
   effects_.emplace_back(StopJob{.kill = now_ + config_.timing.kill_after, .signal_job = true});
+}
+
+bool Supervision::hangs_before_exec() const {
+  return !started_ && !guard_killed_ && state_ != State::killing && deadlines_.stop <= now_;
 }
 
 void Supervision::release(Verdict verdict, Duration limit) {
@@ -249,8 +259,9 @@ void Supervision::finish(Verdict verdict) {
 }
 
 TimePoint Supervision::wakeup() const {
-  const bool armed = has_command() && !max_run_reached_;
-  return armed ? max_run_at_ : TimePoint::never();
+  if (!has_command() || state_ == State::killing) return TimePoint::never();
+  if (!started_) return guard_killed_ ? TimePoint::never() : deadlines_.stop;
+  return max_run_reached_ ? TimePoint::never() : max_run_at_;
 }
 
 }  // namespace redlock::core

@@ -114,6 +114,9 @@ struct Forward {
   int signal = 0;
   Recipient to = Recipient::job;
 };
+/// The guard hangs between fork and exec (a dead file system) although the stop line is reached.
+/// Its death takes what it was starting with it.
+struct KillGuard {};
 /// The guard is gone: kill what it guarded, from here, until JobOver or Unkillable.
 struct KillTree {};
 /// Stop this process as COMMAND was stopped, so that the shell gets its prompt.
@@ -122,8 +125,8 @@ struct Finish {
   Verdict verdict;
 };
 
-using SupervisionEffect = std::variant<Spawn, Publish, StopJob, Forward, KillTree, SuspendSelf,
-                                       TryAgain, GiveBack, Abandon, Finish>;
+using SupervisionEffect = std::variant<Spawn, Publish, StopJob, Forward, KillGuard, KillTree,
+                                       SuspendSelf, TryAgain, GiveBack, Abandon, Finish>;
 using SupervisionEffects = std::vector<SupervisionEffect>;
 
 class Supervision {
@@ -164,6 +167,7 @@ class Supervision {
   void on(const Tick&);
 
   bool has_command() const;
+  bool hangs_before_exec() const;
   void pass_on(const SignalArrived& signal);
   void release(Verdict verdict, Duration limit);
   void finish(Verdict verdict);
@@ -177,6 +181,7 @@ class Supervision {
   bool max_run_reached_ = false;
   bool signalled_in_release_ = false;
   bool started_ = false;
+  bool guard_killed_ = false;
   /// A signal that asks for the end came between Spawn and exec; passed on, but perhaps to nobody.
   int asked_to_end_ = 0;
   std::optional<CommandStatus> status_;

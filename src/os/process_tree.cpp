@@ -142,7 +142,6 @@ TreeCensus ProcessTree::census() {
     const Member& member = members_[i];
     if (!in_job(member.pid) || !process_stat(member.pid).alive()) continue;
     census.job_empty = false;
-    if (member.parent != ::getpid()) census.unseen_members = true;
   }
   return census;
 }

@@ -28,8 +28,6 @@ struct TreeCensus {
   bool job_empty = false;
   /// No process lives at all.
   bool tree_empty = false;
-  /// Some of the job are not our children, so no SIGCHLD will tell when they end.
-  bool unseen_members = false;
 };
 
 class ProcessTree {

@@ -86,7 +86,7 @@ Driver in_state(State state) {
 std::string words(const SupervisionEffects& effects) {
   std::string text;
   for (const SupervisionEffect& effect : effects) {
-    static const char* const kNames[] = {"spawn",   "publish", "stop", "forward", "kill",
+    static const char* const kNames[] = {"spawn",   "publish", "stop", "forward", "guard", "kill",
                                          "suspend", "again",   "give", "abandon", "finish"};
     if (!text.empty()) text += ' ';
     text += kNames[effect.index()];
@@ -239,7 +239,7 @@ TEST_CASE("--max-run counts from exec and stops the job with its grace") {
   c.max_run = Duration::seconds(7);
   Driver d(c);
   static_cast<void>(d.step(granted()));
-  CHECK(d.s.wakeup().is_never());
+  CHECK(d.s.wakeup() == deadlines_for(kValid, c.timing).stop);
   d.now = d.now + Duration::seconds(1);
   static_cast<void>(d.step(Started{}));
   CHECK(d.s.wakeup() == kT0 + Duration::seconds(8));
@@ -337,6 +337,20 @@ TEST_CASE("a signal to end between spawn and a declined exec is not forgotten") 
   const auto effects = d.step(Released{});
   CHECK(find<Finish>(effects)->verdict.ending == Ending::interrupted);
   CHECK(find<Finish>(effects)->verdict.value == SIGTERM);
+}
+
+TEST_CASE("a guard that hangs before exec is killed at the stop line, and that is a loss") {
+  Driver d;
+  static_cast<void>(d.step(granted()));
+  const TimePoint stop = deadlines_for(kValid, config().timing).stop;
+  CHECK(d.s.wakeup() == stop);
+  CHECK(words(d.after(stop - d.now - ms(1))).empty());
+  CHECK(words(d.after(ms(1))) == "guard");
+  CHECK(words(d.after(ms(1))).empty());
+  CHECK(words(d.step(GuardDied{})) == "kill");
+  CHECK(words(d.step(JobOver{})) == "give");
+  const auto effects = d.step(Released{});
+  CHECK(find<Finish>(effects)->verdict.ending == Ending::lost);
 }
 
 TEST_CASE("a stop from the terminal suspends us only where we share it") {
