@@ -36,7 +36,7 @@ Duration take_fraction(std::string_view& text, std::int64_t unit_ns) {
   bool rest = false;
   while (!text.empty() && text.front() >= '0' && text.front() <= '9') {
     const int digit = text.front() - '0';
-    rest = rest || (place % 10 != 0 && digit != 0);
+    rest = rest || (digit != 0 && (place == 0 || place % 10 != 0));
     place /= 10;
     ns += place * digit;
     text.remove_prefix(1);

@@ -37,7 +37,7 @@ bool begins_with_any(std::string_view text, const List& list) {
 }
 
 /// Calls `found(begin, end)` for each password in the URLs in `text`, from the back. A URL's
-/// password stands between the first colon after `://` and the last `@` before a blank.
+/// password stands between the first colon after `://` and the last `@` before a slash or blank.
 template <class Found>
 void for_each_password(std::string_view text, const Found& found) {
   std::size_t url_end = text.size();
@@ -47,7 +47,7 @@ void for_each_password(std::string_view text, const Found& found) {
     const std::string_view url = text.substr(begin, url_end - begin);
     const std::size_t scheme = url.find("://");
     if (scheme != std::string_view::npos) {
-      const std::size_t at = url.rfind('@');
+      const std::size_t at = url.rfind('@', url.find('/', scheme + 3));
       const std::size_t colon = url.find(':', scheme + 3);
       if (at != std::string_view::npos && colon < at) found(begin + colon, begin + at);
     }

@@ -112,7 +112,7 @@ void Parser::value(const char* names, const char* meaning, const char* type) {
 }
 
 void Parser::flag(const char* names, const char* meaning) {
-  app_.add_flag(names)->description(meaning);
+  app_.add_flag(names)->description(meaning)->disable_flag_override();
 }
 
 OptionKind Parser::kind_of(const std::string& option) const {

@@ -140,6 +140,7 @@ void Lease::send(std::size_t index, RequestKind kind, Attempt attempt) {
   const Flight flight{.id = RequestId(next_request_++),
                       .kind = kind,
                       .attempt = attempt,
+                      .fence = fence_,
                       .sent = now_,
                       .on_wire = node.up ? now_ : TimePoint::never()};
   std::optional<Flight>& place = kind == RequestKind::release ? node.giving_back : node.question;
@@ -170,7 +171,8 @@ void Lease::note_renew_answer(NodeState& node, const Flight& flight, const Outco
   switch (outcome.answer) {
     case Answer::granted:
       node.lease_end = std::max(node.lease_end, lease_end(flight.sent, config_.timing));
-      if (outcome.raised) node.counter = std::max(node.counter, fence_);
+      // To what it was asked for, which may be less than what is wanted by now.
+      if (outcome.raised) node.counter = std::max(node.counter, flight.fence);
       break;
     case Answer::held:
     case Answer::foreign:

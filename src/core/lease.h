@@ -154,6 +154,7 @@ class Lease {
     RequestId id;
     RequestKind kind = RequestKind::acquire;
     Attempt attempt;
+    FencingToken fence;
     TimePoint sent;
     /// When the bytes could leave; never() until the connection stands.
     TimePoint on_wire = TimePoint::never();
@@ -166,7 +167,7 @@ class Lease {
     bool may_carry = false;    ///< may have stored a token of ours that no release stands behind
     bool answered = false;     ///< has spoken in this attempt
     bool denies = false;       ///< held: said foreign or gone
-    bool raise_asked = false;  ///< acquiring: was asked to raise its fencing counter
+    FencingToken raise_asked;  ///< acquiring: was asked to raise its fencing counter to this
     bool hopeless = false;     ///< giving back: will not take a release from us
     TimePoint lease_end = TimePoint::past();
     FencingToken counter;

@@ -25,7 +25,7 @@ void Lease::begin_attempt() {
     node.holds = false;
     node.answered = false;
     node.denies = false;
-    node.raise_asked = false;
+    node.raise_asked = FencingToken();
     node.hopeless = false;
     node.lease_end = TimePoint::past();
     node.counter = FencingToken();
@@ -130,8 +130,8 @@ void Lease::grant_or_raise() {
     NodeState& node = nodes_[i];
     if (node.holds && node.counter >= fence_) {
       ++agreeing;
-    } else if (node.holds && !node.raise_asked) {
-      node.raise_asked = true;
+    } else if (node.holds && !node.question && node.raise_asked < fence_) {
+      node.raise_asked = fence_;
       send(i, RequestKind::renew, attempt_);
     }
     const bool open = node.question ? !node.report.silent : !node.answered && !node.report.silent;

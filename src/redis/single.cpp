@@ -166,10 +166,12 @@ void SingleNode::greet() {
   state_ = State::greeting;
   heard_ = false;
   if (url_.has_credentials()) {
-    std::vector<std::string> auth = {"AUTH"};
-    if (!url_.user.empty()) auth.push_back(url_.user);
-    auth.push_back(url_.password.value_or(""));
-    connection_->command(auth);
+    const std::string password = url_.password.value_or("");
+    if (url_.user.empty()) {
+      connection_->command({"AUTH", password});
+    } else {
+      connection_->command({"AUTH", url_.user, password});
+    }
     expected_.push_back({Question::auth, {}, {}, std::nullopt});
   }
   if (url_.db != 0) {

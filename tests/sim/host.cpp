@@ -44,6 +44,7 @@ void Host::pause(Duration span) {
 // -------------------------------------------------------------------------------------
 
 void Host::give(core::RunInput input) {
+  if (!run_) return;
   inbox_.push_back(std::move(input));
   schedule_turn();
 }
@@ -88,7 +89,13 @@ void Host::perform(const core::RunEffect& effect) {
   } else if (const auto* publish = std::get_if<core::Publish>(&effect)) {
     if (fenced_ || local() >= page_.kill) return;
     page_ = publish->deadlines;
-    if (publish->urgent) schedule_guard();
+    if (publish->urgent && fence_) schedule_guard();
+  } else if (const auto* stop = std::get_if<core::StopJob>(&effect)) {
+    if (fence_ && !guard_dead_) guard_perform(fence_->step(local(), *stop));
+  } else if (std::holds_alternative<core::KillGuard>(effect)) {
+    kill_guard();
+  } else if (std::holds_alternative<core::KillTree>(effect)) {
+    kill_job();
   } else if (const auto* granted = std::get_if<core::Granted>(&effect)) {
     valid_until_ = granted->valid_until;
   } else if (const auto* extended = std::get_if<core::Extended>(&effect)) {
@@ -114,11 +121,30 @@ void Host::finish(const core::Verdict& verdict) {
       }
     }
   }
+  end_run();
+}
+
+void Host::end_run() {
   run_.reset();
+  fence_.reset();
+  ++start_number_;
+  ++guard_number_;
   --runs_left_;
   if (runs_left_ > 0) {
     world_.schedule.in(world_.chance.ms_between(0, 800), [this] { begin(); });
   }
+}
+
+void Host::kill_front() {
+  if (!run_) return;
+  world_.note(3);
+  ++turn_number_;
+  ++start_number_;
+  for (Link& link : links_) ++link.epoch;
+  run_.reset();
+  if (!job_alive_ || guard_dead_) return end_run();
+  guard_perform(fence_->step(local(), core::FrontGone{}));
+  schedule_guard();
 }
 
 // --- the network
@@ -220,9 +246,33 @@ void Host::start_job(const core::Spawn& spawn) {
   const TimePoint latest_start = spawn.deadlines.stop - world_.timing.renew_interval;
   const Duration takes =
       world_.chance.one_in(10) ? world_.chance.ms_between(0, 900) : world_.chance.ms_between(0, 3);
-  world_.schedule.in(takes, [this, latest_start, fence = spawn.fence.get()] {
+  guard_dead_ = false;
+  fence_.reset();
+  const std::uint64_t number = ++start_number_;
+  world_.schedule.in(takes, [this, latest_start, number, fence = spawn.fence.get()] {
+    if (number != start_number_) return;
     if (local() > latest_start) return give(core::StartDeclined{});
     run_job(fence);
+  });
+}
+
+void Host::kill_guard() {
+  const bool exists =
+      run_ && !guard_dead_ && core::Supervision::State::waiting != run_->supervision().state();
+  if (!exists) return;
+  world_.note(4);
+  guard_dead_ = true;
+  ++guard_number_;
+  ++start_number_;
+  // COMMAND dies with its parent; the front, if it gets any time, kills what COMMAND started.
+  world_.schedule.in(world_.plan.kill_takes, [this, job = job_] { end_job(job); });
+  give(core::GuardDied{});
+}
+
+void Host::kill_job() {
+  world_.schedule.in(world_.plan.kill_takes, [this, job = job_, run = run_id_] {
+    end_job(job);
+    if (run_ && run == run_id_) give(core::JobOver{});
   });
 }
 
@@ -242,6 +292,7 @@ void Host::end_job(std::uint64_t job) {
   job_alive_ = false;
   if (local() > valid_until_) world_.violate("a job outlived its lease");
   world_.job_ends(index_);
+  if (guard_dead_) return;
   give(core::CommandEnded{});
   guard_perform(fence_->step(local(), core::Census{true, true, true}));
 }
@@ -259,7 +310,7 @@ void Host::schedule_guard() {
 
 void Host::guard_tick() {
   guard_perform(fence_->step(local(), core::GuardTick{page_}));
-  if (fence_->state() != core::Fence::State::over) schedule_guard();
+  if (fence_ && fence_->state() != core::Fence::State::over) schedule_guard();
 }
 
 void Host::guard_perform(const core::FenceEffects& effects) {
@@ -284,7 +335,12 @@ void Host::guard_perform(const core::FenceEffects& effects) {
         give(core::Unkillable{});
         break;
       case core::FenceEffect::finish:
-        give(core::JobOver{});
+        if (run_) {
+          give(core::JobOver{});
+        } else {
+          end_run();
+          return;
+        }
         break;
     }
   }

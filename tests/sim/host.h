@@ -25,6 +25,9 @@ class Host {
   void break_link(std::size_t node);
   /// What is sent to and from `node` arrives only after then.
   void silence_link(std::size_t node, Duration span);
+  /// SIGKILL to the front, or to the guard.
+  void kill_front();
+  void kill_guard();
   bool finished() const { return runs_left_ == 0; }
 
  private:
@@ -46,6 +49,8 @@ class Host {
   void feed(const core::RunInput& input);
   void perform(const core::RunEffect& effect);
   void finish(const core::Verdict& verdict);
+  void end_run();
+  void kill_job();
 
   void send(std::size_t node, const core::Request& request);
   void connect(std::size_t node);
@@ -80,6 +85,8 @@ class Host {
   bool job_alive_ = false;
   bool obeys_ = true;
   std::uint64_t guard_number_ = 0;
+  std::uint64_t start_number_ = 0;
+  bool guard_dead_ = false;
   TimePoint valid_until_ = TimePoint::past();
 };
 

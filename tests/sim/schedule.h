@@ -40,15 +40,15 @@ struct Clock {
   std::int64_t ppm = 0;  ///< parts per million faster than true time
 
   TimePoint read(TimePoint truth) const {
-    return TimePoint::from_ns(truth.ns() + truth.ns() / 1'000'000 * ppm) + offset;
+    return TimePoint::from_ns(truth.ns() + truth.ns() * ppm / 1'000'000) + offset;
   }
-  /// The first true time at which it shows at least `local`.
+  /// A true time at which it shows at least `local`, and hardly more.
   TimePoint when(TimePoint local) const {
     if (local.is_never()) return local;
-    const std::int64_t target = (local - offset).ns();
-    std::int64_t truth = target / (1'000'000 + ppm) * 1'000'000 - 2'000'000;
-    while (read(TimePoint::from_ns(truth)) < local) truth += 1'000;
-    return TimePoint::from_ns(truth);
+    TimePoint truth = local - offset;
+    truth = truth - (read(truth) - local);
+    while (read(truth) < local) truth = truth + (local - read(truth));
+    return truth;
   }
 };
 

@@ -101,17 +101,26 @@ void World::make_trouble() {
   if (!troubled()) return;
   Host& host = *hosts_[chance.draw() % hosts_.size()];
   const std::size_t node = chance.draw() % nodes.size();
-  switch (chance.between(0, 3)) {
+  switch (chance.between(0, 9)) {
     case 0:
-      host.pause(chance.ms_between(1, 2500));
+      host.kill_front();
       break;
     case 1:
-      host.break_link(node);
+      host.kill_guard();
       break;
     case 2:
+    case 3:
+      host.pause(chance.ms_between(1, 2500));
+      break;
+    case 4:
+    case 5:
+      host.break_link(node);
+      break;
+    case 6:
+    case 7:
       host.silence_link(node, chance.ms_between(1, 2500));
       break;
-    case 3:
+    default:
       nodes[node].stopped_until =
           std::max(nodes[node].stopped_until, schedule.now() + chance.ms_between(1, 2500));
       break;

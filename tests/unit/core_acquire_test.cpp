@@ -254,6 +254,25 @@ TEST_CASE("the fencing token is the largest seen, and the others are raised befo
   CHECK(granted->fence == FencingToken(9));
 }
 
+TEST_CASE("a raise counts for the number it was asked for, not for a larger one seen meanwhile") {
+  LeaseDriver d(lease_config(5));
+  d.begin();
+  d.grant(0, 5);
+  d.grant(1, 5);
+  d.grant(2, 7);
+  // Two are asked for 7; then a fourth server shows 9.
+  d.grant(3, 9);
+  CHECK_FALSE(only<Granted>(d.grant(0)));
+  CHECK_FALSE(only<Granted>(d.grant(1)));
+  // Asked again, for 9, the third server that agrees is enough.
+  REQUIRE(d.asked(0));
+  CHECK(d.asked(0)->fence == FencingToken(9));
+  CHECK_FALSE(only<Granted>(d.grant(0)));
+  const auto granted = only<Granted>(d.grant(1));
+  REQUIRE(granted);
+  CHECK(granted->fence == FencingToken(9));
+}
+
 TEST_CASE("a raise that a server cannot carry out does not count") {
   LeaseDriver d(lease_config(2));
   d.begin();

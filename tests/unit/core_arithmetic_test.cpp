@@ -98,7 +98,8 @@ TEST_CASE("valid_until agrees with counting, for 50,000 random worlds") {
   for (int round = 0; round < 50'000; ++round) {
     std::vector<TimePoint> ends(1 + chance() % 9);
     for (TimePoint& end : ends) {
-      end = chance() % 3 == 0 ? TimePoint::past() : TimePoint::from_ns(chance() % 20);
+      end = chance() % 3 == 0 ? TimePoint::past()
+                              : TimePoint::from_ns(static_cast<std::int64_t>(chance() % 20));
     }
     REQUIRE(valid_until(ends) == valid_until_by_counting(ends));
   }

@@ -1,0 +1,291 @@
+#include "support/redis_server.h"
+
+#include <arpa/inet.h>
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <hiredis/hiredis.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <sstream>
+
+#include "support/process.h"
+#include "support/wait.h"
+
+namespace redlock::test {
+namespace {
+
+constexpr int kStartAttempts = 10;
+
+int bind_loopback(std::uint16_t& port) {
+  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = ::htonl(INADDR_LOOPBACK);
+  socklen_t length = sizeof address;
+  auto* generic = reinterpret_cast<sockaddr*>(&address);
+  REQUIRE(fd >= 0);
+  REQUIRE(::bind(fd, generic, length) == 0);
+  REQUIRE(::getsockname(fd, generic, &length) == 0);
+  port = ::ntohs(address.sin_port);
+  return fd;
+}
+
+Reply converted(const redisReply& raw) {
+  Reply reply;
+  switch (raw.type) {
+    case REDIS_REPLY_NIL:
+      reply.kind = Reply::Kind::nil;
+      break;
+    case REDIS_REPLY_INTEGER:
+      reply.kind = Reply::Kind::integer;
+      reply.integer = raw.integer;
+      break;
+    case REDIS_REPLY_ARRAY:
+      reply.kind = Reply::Kind::array;
+      for (std::size_t i = 0; i < raw.elements; ++i) {
+        reply.elements.push_back(converted(*raw.element[i]));
+      }
+      break;
+    case REDIS_REPLY_ERROR:
+      reply.kind = Reply::Kind::error;
+      reply.text.assign(raw.str, raw.len);
+      break;
+    default:
+      reply.kind = Reply::Kind::text;
+      reply.text.assign(raw.str, raw.len);
+  }
+  return reply;
+}
+
+Reply ask(redisContext* connection, const std::vector<std::string>& words) {
+  std::vector<const char*> pointers;
+  std::vector<std::size_t> lengths;
+  for (const std::string& word : words) {
+    pointers.push_back(word.data());
+    lengths.push_back(word.size());
+  }
+  void* answer = ::redisCommandArgv(connection, static_cast<int>(words.size()), pointers.data(),
+                                    lengths.data());
+  if (answer == nullptr) return {};
+  Reply reply = converted(*static_cast<redisReply*>(answer));
+  ::freeReplyObject(answer);
+  return reply;
+}
+
+}  // namespace
+
+ReservedPort::ReservedPort() {
+  fd_ = bind_loopback(number_);
+}
+ReservedPort::~ReservedPort() {
+  release();
+}
+
+void ReservedPort::release() {
+  if (fd_ >= 0) ::close(fd_);
+  fd_ = -1;
+}
+
+void RedisServer::ContextDeleter::operator()(redisContext* context) const {
+  ::redisFree(context);
+}
+
+RedisServer::RedisServer(Options options) : options_(std::move(options)), port_(options_.port) {
+  require_start();
+}
+
+RedisServer::~RedisServer() {
+  end_process(SIGKILL);
+}
+
+void RedisServer::require_start() {
+  for (int attempt = 0; attempt < kStartAttempts; ++attempt) {
+    if (options_.port == 0 && attempt > 0) port_ = 0;
+    if (launch()) return;
+  }
+  FAIL("redis-server did not start: " << read_file(directory_.file("log")));
+}
+
+bool RedisServer::launch() {
+  if (port_ == 0) port_ = ReservedPort().number();
+  std::vector<std::string> argv{"redis-server",
+                                "--port",
+                                std::to_string(port_),
+                                "--bind",
+                                "127.0.0.1",
+                                "--save",
+                                "",  // no persistence
+                                "--appendonly",
+                                "no",
+                                "--dir",
+                                directory_.path(),
+                                "--logfile",
+                                directory_.file("log")};
+  if (!options_.password.empty()) {
+    argv.insert(argv.end(), {"--requirepass", options_.password});
+  }
+  argv.insert(argv.end(), options_.arguments.begin(), options_.arguments.end());
+  std::vector<char*> pointers;
+  for (std::string& each : argv) pointers.push_back(each.data());
+  pointers.push_back(nullptr);
+
+  const pid_t parent = ::getpid();
+  pid_ = ::fork();
+  REQUIRE(pid_ >= 0);
+  if (pid_ == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (::getppid() != parent) ::_exit(99);
+    ::setsid();  // a Ctrl-C for the runner is not one for the server
+    const int null = ::open("/dev/null", O_RDWR);
+    for (const int number : {0, 1, 2}) ::dup2(null, number);
+    ::close_range(3, ~0U, 0);
+    ::execvp(pointers[0], pointers.data());
+    ::_exit(99);
+  }
+  // Ready, or dead because somebody else took the port meanwhile.
+  bool dead = false;
+  const bool ready = wait_until([this, &dead] {
+    dead = ::waitpid(pid_, nullptr, WNOHANG) == pid_;
+    return dead || command({"PING"}).text == "PONG";
+  });
+  if (dead) pid_ = -1;
+  return ready && !dead;
+}
+
+void RedisServer::end_process(int signal) {
+  connection_.reset();
+  if (pid_ <= 0) return;
+  ::kill(pid_, signal);
+  if (signal != SIGKILL) ::kill(pid_, SIGCONT);
+  const auto reaped = [this] { return ::waitpid(pid_, nullptr, WNOHANG) != 0; };
+  if (!wait_until(reaped)) {
+    ::kill(pid_, SIGKILL);
+    (void)wait_until(reaped);
+  }
+  pid_ = -1;
+}
+
+std::string RedisServer::url() const {
+  return "redis://127.0.0.1:" + std::to_string(port_);
+}
+
+std::string RedisServer::url(const std::string& userinfo, const std::string& path) const {
+  const std::string prefix = userinfo.empty() ? "" : userinfo + "@";
+  return "redis://" + prefix + "127.0.0.1:" + std::to_string(port_) + path;
+}
+
+void RedisServer::pause() {
+  ::kill(pid_, SIGSTOP);
+  REQUIRE(wait_until([this] {
+    const auto stat = process_stat(pid_);
+    return stat && stat->state == 'T';
+  }));
+}
+
+void RedisServer::resume() {
+  ::kill(pid_, SIGCONT);
+}
+void RedisServer::kill9() {
+  end_process(SIGKILL);
+}
+void RedisServer::stop() {
+  end_process(SIGTERM);
+}
+
+void RedisServer::restart() {
+  REQUIRE(pid_ == -1);
+  options_.port = port_;
+  require_start();
+}
+
+bool RedisServer::connect() {
+  const timeval limit{10, 0};
+  connection_.reset(::redisConnectWithTimeout("127.0.0.1", port_, limit));
+  if (!connection_ || connection_->err != 0) {
+    connection_.reset();
+    return false;
+  }
+  ::fcntl(connection_->fd, F_SETFD, FD_CLOEXEC);
+  ::redisSetTimeout(connection_.get(), limit);
+  if (!options_.password.empty()) ask(connection_.get(), {"AUTH", options_.password});
+  return true;
+}
+
+Reply RedisServer::command(const std::vector<std::string>& words) {
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    if (!connection_ && !connect()) return {};
+    Reply reply = ask(connection_.get(), words);
+    if (reply.kind != Reply::Kind::none) return reply;
+    connection_.reset();
+  }
+  return {};
+}
+
+std::optional<std::string> RedisServer::get(const std::string& key) {
+  const Reply reply = command({"GET", key});
+  if (reply.kind != Reply::Kind::text) return std::nullopt;
+  return reply.text;
+}
+
+void RedisServer::set(const std::string& key, const std::string& value) {
+  REQUIRE(command({"SET", key, value}).text == "OK");
+}
+
+void RedisServer::set_px(const std::string& key, const std::string& value, long long ms) {
+  REQUIRE(command({"SET", key, value, "PX", std::to_string(ms)}).text == "OK");
+}
+
+void RedisServer::del(const std::string& key) {
+  command({"DEL", key});
+}
+bool RedisServer::exists(const std::string& key) {
+  return command({"EXISTS", key}).integer == 1;
+}
+long long RedisServer::pttl(const std::string& key) {
+  return command({"PTTL", key}).integer;
+}
+
+std::vector<std::string> RedisServer::keys() {
+  std::vector<std::string> names;
+  const Reply reply = command({"KEYS", "*"});
+  REQUIRE(reply.kind == Reply::Kind::array);
+  for (const Reply& each : reply.elements) names.push_back(each.text);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+long long RedisServer::calls(const std::string& command_name) {
+  const std::string stats = info("commandstats", "cmdstat_" + command_name);
+  const std::size_t at = stats.find("calls=");
+  return at == std::string::npos ? 0 : std::atoll(stats.c_str() + at + 6);
+}
+
+long long RedisServer::script_calls() {
+  return calls("eval") + calls("evalsha") + calls("fcall");
+}
+
+void RedisServer::reset_counters() {
+  command({"CONFIG", "RESETSTAT"});
+}
+
+std::string RedisServer::info(const std::string& section, const std::string& field) {
+  std::istringstream lines(command({"INFO", section}).text);
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.empty() && line.back() == '\r') line.pop_back();
+    if (line.rfind(field + ":", 0) == 0) return line.substr(field.size() + 1);
+  }
+  return {};
+}
+
+long long RedisServer::other_clients() {
+  return std::atoll(info("clients", "connected_clients").c_str()) - 1;
+}
+
+}  // namespace redlock::test
