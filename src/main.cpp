@@ -14,7 +14,7 @@
 //   timing, validity, draw    spans and their relations, lease arithmetic, chance
 //   node_io       what is asked of a server and what it can answer
 // os/     Linux: clocks, waiting, signals, processes
-//   clock, entropy, event_loop, signals, descriptors
+//   clock, timer, entropy, event_loop, signals, descriptors
 //   spawn         from fork to exec
 //   process_tree, procfs      everything that COMMAND starts: list, signal, kill, reap
 // redis/  the servers

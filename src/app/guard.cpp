@@ -1,5 +1,6 @@
 #include "app/guard.h"
 
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -12,6 +13,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "os/timer.h"
 
 namespace redlock::app {
 namespace {
@@ -25,8 +27,10 @@ std::unique_ptr<Guard> Guard::start(const GuardSpec& spec, const core::Deadlines
                                     TimePoint latest_start) {
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return nullptr;
-  UniqueFd ours(ends[0]);
-  UniqueFd theirs(ends[1]);
+  GuardLink ours{UniqueFd(ends[0]), os::make_timer()};
+  GuardLink theirs{UniqueFd(ends[1]), UniqueFd(::fcntl(ours.stop_timer.get(), F_DUPFD_CLOEXEC, 3))};
+  if (!theirs.stop_timer) return nullptr;
+  os::set_timer(ours.stop_timer.get(), deadlines.stop);
   void* const memory =
       ::mmap(nullptr, sizeof(GuardPage), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return nullptr;
@@ -56,7 +60,8 @@ Guard::~Guard() {
 
 std::vector<core::RunInput> Guard::read() {
   std::vector<core::RunInput> inputs;
-  while (link_) {
+  // Its last word said, the guard is only exiting, and nothing is to wait for that.
+  while (link_ && !finished_) {
     GuardMessage message;
     const ssize_t got = ::recv(link_.get(), &message, sizeof message, MSG_DONTWAIT);
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) break;
@@ -67,6 +72,7 @@ std::vector<core::RunInput> Guard::read() {
     }
     note(message, inputs);
   }
+  if (finished_) link_.reset();
   return inputs;
 }
 
@@ -144,6 +150,7 @@ void Guard::publish(const core::Publish& order, TimePoint now) {
   // Kill first: a guard that reads between the two sees a pair that is no later than either.
   page_->kill_at = order.deadlines.kill.ns();
   page_->stop_at = order.deadlines.stop.ns();
+  os::set_timer(stop_timer_.get(), order.deadlines.stop);
   if (order.urgent) say({.word = GuardWord::wake});
 }
 

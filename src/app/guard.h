@@ -47,8 +47,11 @@ class Guard : private EnforcerListener {
   TimePoint wakeup() const;
 
  private:
-  Guard(GuardPage* page, UniqueFd link, pid_t pid)
-      : page_(page), link_(std::move(link)), pid_(pid) {}
+  Guard(GuardPage* page, GuardLink link, pid_t pid)
+      : page_(page),
+        link_(std::move(link.socket)),
+        stop_timer_(std::move(link.stop_timer)),
+        pid_(pid) {}
 
   void say(const GuardMessage& message);
   void note(const GuardMessage& message, std::vector<core::RunInput>& inputs);
@@ -64,6 +67,7 @@ class Guard : private EnforcerListener {
 
   GuardPage* const page_;
   UniqueFd link_;
+  UniqueFd stop_timer_;
   const pid_t pid_;
   /// Its last word was said, or it is dead.
   bool finished_ = false;

@@ -5,10 +5,8 @@
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
-#include <sys/timerfd.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 
 #include "app/enforcer.h"
@@ -16,6 +14,7 @@
 #include "os/clock.h"
 #include "os/descriptors.h"
 #include "os/spawn.h"
+#include "os/timer.h"
 
 namespace redlock::app {
 namespace {
@@ -25,8 +24,11 @@ constexpr Duration kPatience = Duration::seconds(2);
 
 class GuardProcess : private EnforcerListener {
  public:
-  GuardProcess(const GuardSpec& spec, UniqueFd link, GuardPage& page)
-      : spec_(spec), link_(std::move(link)), page_(page) {}
+  GuardProcess(const GuardSpec& spec, GuardLink link, GuardPage& page)
+      : spec_(spec),
+        link_(std::move(link.socket)),
+        stop_timer_(std::move(link.stop_timer)),
+        page_(page) {}
 
   [[noreturn]] void run();
 
@@ -54,10 +56,13 @@ class GuardProcess : private EnforcerListener {
 
   const GuardSpec& spec_;
   UniqueFd link_;
+  UniqueFd stop_timer_;
   GuardPage& page_;
   UniqueFd children_;
+  /// For everything but an untouched stop line.
   UniqueFd timer_;
   TimePoint armed_for_ = TimePoint::never();
+  bool stop_timer_fired_ = false;
 };
 
 void GuardProcess::run() {
@@ -104,14 +109,13 @@ pid_t GuardProcess::start_command() {
 /// hang-up and no kill of the group reaches it and no pipe waits for it.
 void GuardProcess::settle_down() {
   ::setsid();
-  os::close_all_but(link_.release());
-  link_.reset(3);
+  os::close_all_but(link_, stop_timer_);
   os::let_go_of_surroundings(true);
   sigset_t child;
   ::sigemptyset(&child);
   ::sigaddset(&child, SIGCHLD);
   children_.reset(::signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK));
-  timer_.reset(::timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK));
+  timer_ = os::make_timer();
   RR_ASSERT(children_ && timer_);
   // A bonus: without the right to lock memory the guard works, if slower when the host is short.
   static_cast<void>(::mlockall(MCL_CURRENT | MCL_ONFAULT));
@@ -125,10 +129,14 @@ void GuardProcess::serve(Enforcer& enforcer) {
     arm(enforcer.wakeup(deadlines()));
     pollfd polled[] = {{timer_.get(), POLLIN, 0},
                        {children_.get(), POLLIN, 0},
-                       {front_lives ? link_.get() : -1, POLLIN, 0}};
-    if (::poll(polled, 3, -1) < 0) continue;
+                       {front_lives ? link_.get() : -1, POLLIN, 0},
+                       {stop_timer_fired_ ? -1 : stop_timer_.get(), POLLIN, 0}};
+    if (::poll(polled, 4, -1) < 0) continue;
     const TimePoint now = os::boot_now();
     enforcer.tick(now, deadlines());
+    // From here the guard keeps the time alone, whether it fences or only finds that the front
+    // stored a later deadline and had not moved the timer yet.
+    stop_timer_fired_ = stop_timer_fired_ || polled[3].revents != 0;
     if (polled[1].revents != 0) {
       signalfd_siginfo info[4];
       while (::read(children_.get(), info, sizeof info) > 0) {
@@ -183,14 +191,11 @@ void GuardProcess::read_front(Enforcer& enforcer, TimePoint now) {
 }
 
 void GuardProcess::arm(TimePoint when) {
+  // The stop line has a timer of its own, as long as that was not used up.
+  if (!stop_timer_fired_ && when == deadlines().stop) when = TimePoint::never();
   if (when == armed_for_) return;
   armed_for_ = when;
-  itimerspec spec{};
-  if (!when.is_never()) {
-    const std::int64_t ns = std::max<std::int64_t>(when.ns(), 1);
-    spec.it_value = {.tv_sec = ns / 1'000'000'000, .tv_nsec = ns % 1'000'000'000};
-  }
-  RR_ASSERT(::timerfd_settime(timer_.get(), TFD_TIMER_ABSTIME, &spec, nullptr) == 0);
+  os::set_timer(timer_.get(), when);
 }
 
 core::Deadlines GuardProcess::deadlines() const {
@@ -218,7 +223,7 @@ void GuardProcess::on_ended(const os::ChildEnd& end) {
 
 }  // namespace
 
-void run_guard(const GuardSpec& spec, UniqueFd link, GuardPage& page) {
+void run_guard(const GuardSpec& spec, GuardLink link, GuardPage& page) {
   GuardProcess(spec, std::move(link), page).run();
 }
 

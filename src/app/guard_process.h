@@ -26,7 +26,16 @@ struct GuardSpec {
   Duration kill_margin;
 };
 
+/// What connects the guard with the front.
+struct GuardLink {
+  UniqueFd socket;
+  /// A CLOCK_BOOTTIME timer that stands at page.stop_at: the front moves it along with the page, so
+  /// that a guard whose lease is renewed never has to wake up. If the front does not, it fires at
+  /// an earlier deadline, which is safe.
+  UniqueFd stop_timer;
+};
+
 /// The whole life of the guard, from just after its fork.
-[[noreturn]] void run_guard(const GuardSpec& spec, UniqueFd link, GuardPage& page);
+[[noreturn]] void run_guard(const GuardSpec& spec, GuardLink link, GuardPage& page);
 
 }  // namespace redlock::app

@@ -13,6 +13,6 @@
     if (!(condition)) {                                                                        \
       std::fprintf(stderr, "redlock-run: internal error: %s at %s:%d\n", #condition, __FILE__, \
                    __LINE__);                                                                  \
-      ::_exit(70);                                                                            \
+      ::_exit(70);                                                                             \
     }                                                                                          \
   } while (false)

@@ -4,6 +4,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "base/unique_fd.h"
 #include "os/procfs.h"
 
@@ -27,13 +28,21 @@ void close_inherited_descriptors() {
   });
 }
 
-void close_all_but(int keep) {
-  constexpr int kPlace = 3;
-  if (keep != kPlace) ::dup3(keep, kPlace, O_CLOEXEC);
-  if (::syscall(SYS_close_range, kPlace + 1, ~0U, 0) == 0) return;
+void close_all_but(UniqueFd& first, UniqueFd& second) {
+  static constexpr int kPlaces[] = {3, 4};
+  // Copies above both places first: one may stand where the other is to go.
+  const int copies[] = {::fcntl(first.get(), F_DUPFD_CLOEXEC, 5),
+                        ::fcntl(second.get(), F_DUPFD_CLOEXEC, 5)};
+  RR_ASSERT(copies[0] >= 0 && copies[1] >= 0);
+  first.reset();
+  second.reset();
+  for (int i = 0; i < 2; ++i) ::dup3(copies[i], kPlaces[i], O_CLOEXEC);
+  first.reset(kPlaces[0]);
+  second.reset(kPlaces[1]);
+  if (::syscall(SYS_close_range, kPlaces[1] + 1, ~0U, 0) == 0) return;
   // A kernel before 5.9.
   for_each_number_in("/proc/self/fd", [](int fd) {
-    if (fd > kPlace) ::close(fd);
+    if (fd > kPlaces[1]) ::close(fd);
   });
 }
 

@@ -1,6 +1,8 @@
 // Descriptors that came with the process and are COMMAND's, not ours.
 #pragma once
 
+#include "base/unique_fd.h"
+
 namespace redlock::os {
 
 /// Occupies each of 0, 1 and 2 that is closed, so that no descriptor of ours lands there and no log
@@ -12,8 +14,8 @@ void occupy_standard_descriptors();
 /// them then end with COMMAND and not with us.
 void close_inherited_descriptors();
 
-/// Moves `keep` to 3 and closes everything above, whosever it is.
-void close_all_but(int keep);
+/// Moves `first` to 3 and `second` to 4 and closes everything above, whosever it is.
+void close_all_but(UniqueFd& first, UniqueFd& second);
 
 /// Points 0 and 1, and 2 if asked for, to /dev/null, and moves to "/", so that no pipe end and no
 /// mount is kept alive by us.

@@ -1,20 +1,16 @@
 #include "os/event_loop.h"
 
 #include <poll.h>
-#include <sys/timerfd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdint>
-#include <ctime>
 
 #include "base/assert.h"
+#include "os/timer.h"
 
 namespace redlock::os {
 
-EventLoop::EventLoop() : timer_(::timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK)) {
-  RR_ASSERT(timer_);
-}
+EventLoop::EventLoop() : timer_(make_timer()) {}
 
 EventLoop::~EventLoop() = default;
 
@@ -45,14 +41,7 @@ void EventLoop::forget(int fd) {
 
 void EventLoop::arm(TimePoint deadline) {
   if (deadline == armed_for_) return;
-  itimerspec when{};
-  if (!deadline.is_never()) {
-    // An absolute time of zero would disarm the timer instead of firing at once.
-    const std::int64_t ns = std::max<std::int64_t>(deadline.ns(), 1);
-    when.it_value.tv_sec = ns / 1'000'000'000;
-    when.it_value.tv_nsec = ns % 1'000'000'000;
-  }
-  RR_ASSERT(::timerfd_settime(timer_.get(), TFD_TIMER_ABSTIME, &when, nullptr) == 0);
+  set_timer(timer_.get(), deadline);
   armed_for_ = deadline;
 }
 
@@ -72,11 +61,7 @@ void EventLoop::wait_until(TimePoint deadline) {
     ready = ::poll(polled.data(), polled.size(), -1);
   } while (ready < 0 && errno == EINTR);
   RR_ASSERT(ready >= 0);
-  if (polled.front().revents != 0) {
-    std::uint64_t expirations = 0;
-    // The count does not matter; reading it makes the timer silent until it is armed again.
-    if (::read(timer_.get(), &expirations, sizeof expirations) > 0) armed_for_ = TimePoint::never();
-  }
+  if (polled.front().revents != 0 && clear_timer(timer_.get())) armed_for_ = TimePoint::never();
   polled.erase(polled.begin());
   dispatch(polled);
 }
