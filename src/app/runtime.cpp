@@ -83,9 +83,7 @@ Runtime::Runtime(const Options& options, const os::InheritedSignals& signals,
         [this, node](core::RequestId request, core::Outcome outcome) {
           answers_.emplace_back(core::NodeAnswer{node, request, std::move(outcome)});
         },
-        [this, node](bool up) {
-          answers_.emplace_back(core::NodeLink{node, up});
-        }));
+        [this, node](bool up) { answers_.emplace_back(core::NodeLink{node, up}); }));
     names.push_back(nodes_.back()->name());
   }
   narrator_ = std::make_unique<Narrator>(options, run_, std::move(names), log_);

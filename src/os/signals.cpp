@@ -14,7 +14,7 @@ constexpr int kBugSignals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS,
 constexpr int kUnreadSignals[] = {SIGTTIN, SIGTTOU, SIGPIPE, SIGURG};
 
 void set_disposition(int signal, void (*handler)(int)) {
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_handler = handler;
   ::sigaction(signal, &action, nullptr);
 }
@@ -29,7 +29,7 @@ InheritedSignals block_signals() {
   RR_ASSERT(::sigprocmask(SIG_SETMASK, &blocked, &inherited.mask) == 0);
   ::sigemptyset(&inherited.ignored);
   for (int signal = 1; signal <= SIGRTMAX; ++signal) {
-    struct sigaction action {};
+    struct sigaction action{};
     // Fails for the two that the C library keeps to itself.
     if (::sigaction(signal, nullptr, &action) != 0) continue;
     if (action.sa_handler == SIG_IGN) ::sigaddset(&inherited.ignored, signal);

@@ -78,7 +78,7 @@ void note_term(int) {
 }
 
 void handle(int number, void (*handler)(int)) {
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_handler = handler;
   action.sa_flags = SA_RESTART;
   ::sigaction(number, &action, nullptr);
@@ -128,8 +128,7 @@ void beat_while(const char* log, const char* run, const std::function<bool()>& g
 }
 
 [[noreturn]] void beat_forever(const char* log, const char* run, bool busy = false) {
-  beat_while(
-      log, run, [] { return true; }, busy);
+  beat_while(log, run, [] { return true; }, busy);
   ::_exit(0);
 }
 
@@ -241,7 +240,7 @@ void copy_stdin(Words&) {
 
 void report_signals(FILE* out) {
   for (int number = 1; number <= SIGRTMAX; ++number) {
-    struct sigaction action {};
+    struct sigaction action{};
     if (::sigaction(number, nullptr, &action) == 0 && action.sa_handler == SIG_IGN) {
       std::fprintf(out, "ignored %d\n", number);
     }

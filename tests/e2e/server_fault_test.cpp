@@ -177,9 +177,8 @@ TEST_CASE("a Sentinel given as a server is 78 and said so") {
   const Run sentinel =
       Launch({"redis-server", config, "--sentinel", "--port", number, "--bind", "127.0.0.1"})
           .start();
-  REQUIRE(wait_until([&number] {
-    return Launch({"redis-cli", "-p", number, "ping"}).run().out == "PONG\n";
-  }));
+  REQUIRE(wait_until(
+      [&number] { return Launch({"redis-cli", "-p", number, "ping"}).run().out == "PONG\n"; }));
   const Refused refused(redlock({"-r", "redis://127.0.0.1:" + number}), 78);
   CHECK(contains(refused.ending.err, "entinel"));
 }

@@ -27,7 +27,7 @@ namespace redlock::test {
 template <class T>
 class Shared {
  public:
-  Shared() : place_(map()), value_(new (place_) T()) {}
+  Shared() : place_(map()), value_(new(place_) T()) {}
   Shared(const Shared&) = delete;
   Shared& operator=(const Shared&) = delete;
   ~Shared() { ::munmap(place_, sizeof(T)); }

@@ -30,13 +30,13 @@ bool same_file(const struct stat& a, const struct stat& b) {
 }
 
 struct stat file_behind(int fd) {
-  struct stat result {};
+  struct stat result{};
   ::fstat(fd, &result);
   return result;
 }
 
 bool is_null(int fd) {
-  struct stat null {};
+  struct stat null{};
   ::stat("/dev/null", &null);
   return is_open(fd) && same_file(file_behind(fd), null);
 }

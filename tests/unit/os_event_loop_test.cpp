@@ -266,7 +266,7 @@ TEST_CASE("a deadline can be moved either way and taken back") {
 
 TEST_CASE("a signal handler of somebody else does not end the wait") {
   test::in_child([] {
-    struct sigaction action {};
+    struct sigaction action{};
     action.sa_handler = [](int) {};  // without SA_RESTART
     ::sigaction(SIGALRM, &action, nullptr);
     const itimerval every{.it_interval = {0, 2000}, .it_value = {0, 2000}};

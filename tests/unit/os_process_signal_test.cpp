@@ -117,24 +117,19 @@ TEST_CASE("a signal to main is for main alone") {
   for (const bool own_group : {false, true}) {
     CAPTURE(own_group);
     in_child([own_group] {
-      expect_counts(
-          own_group, [](ProcessTree& tree) { tree.signal_main(kCounted); }, "10000");
+      expect_counts(own_group, [](ProcessTree& tree) { tree.signal_main(kCounted); }, "10000");
     });
   }
 }
 
 TEST_CASE("a signal to a job that shares our group reaches its session, each process once") {
-  in_child([] {
-    expect_counts(
-        false, [](ProcessTree& tree) { tree.signal_job(kCounted); }, "11101");
-  });
+  in_child(
+      [] { expect_counts(false, [](ProcessTree& tree) { tree.signal_job(kCounted); }, "11101"); });
 }
 
 TEST_CASE("a signal to a job with a group of its own is one to that group") {
-  in_child([] {
-    expect_counts(
-        true, [](ProcessTree& tree) { tree.signal_job(kCounted); }, "11001");
-  });
+  in_child(
+      [] { expect_counts(true, [](ProcessTree& tree) { tree.signal_job(kCounted); }, "11001"); });
 }
 
 TEST_CASE("each signal to the job is delivered again") {
@@ -150,8 +145,7 @@ TEST_CASE("a signal to all reaches every descendant once, whatever session it is
   for (const bool own_group : {false, true}) {
     CAPTURE(own_group);
     in_child([own_group] {
-      expect_counts(
-          own_group, [](ProcessTree& tree) { tree.signal_all(kCounted); }, "11111");
+      expect_counts(own_group, [](ProcessTree& tree) { tree.signal_all(kCounted); }, "11111");
     });
   }
 }

@@ -50,7 +50,7 @@ void start_with(std::initializer_list<int> blocked, std::initializer_list<int> i
 }
 
 bool is_ignored(int signal) {
-  struct sigaction action {};
+  struct sigaction action{};
   return ::sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
 }
 

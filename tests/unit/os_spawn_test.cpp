@@ -210,7 +210,7 @@ TEST_CASE("the child has the signals that we inherited, while ours stay blocked"
       ::sigprocmask(SIG_SETMASK, nullptr, &ours);
       EXPECT_IN_CHILD(::sigismember(&ours, SIGTERM) == 1);
       EXPECT_IN_CHILD(::sigismember(&ours, SIGSEGV) == 0);
-      struct sigaction action {};
+      struct sigaction action{};
       ::sigaction(SIGCHLD, nullptr, &action);
       EXPECT_IN_CHILD(action.sa_handler == SIG_DFL);
     });
