@@ -139,12 +139,12 @@ TEST_CASE("durations are understood in every documented form") {
       {"10", "10000"},    {"0.5", "500"},   {"500ms", "500"},
       {"30s", "30000"},   {"2m", "120000"}, {"1h30m", "5400000"},
       {"1d", "86400000"}, {"1.5s", "1500"}, {"1m0.5s", "60500"}};
-  for (const auto& [text, ms] : forms) {
-    CAPTURE(text);
+  for (const auto& form : forms) {
+    CAPTURE(form.first);
     const Ending ending =
-        lock(server, {"--ttl", text, "job", "sh", "-c", "echo $REDLOCK_TTL_MS"}).run();
+        lock(server, {"--ttl", form.first, "job", "sh", "-c", "echo $REDLOCK_TTL_MS"}).run();
     CHECK_ENDING(ending, exit_with(0));
-    CHECK(ending.out == ms + "\n");
+    CHECK(ending.out == form.second + "\n");
   }
 }
 

@@ -166,7 +166,6 @@ TEST_CASE("a server without enough replicas for a write is 69 and the reason is 
 }
 
 TEST_CASE("a Sentinel given as a server is 78 and said so") {
-  const ReservedPort unused;
   RedisServer master;
   const TempDir dir;
   const std::string config = dir.write(
@@ -177,8 +176,10 @@ TEST_CASE("a Sentinel given as a server is 78 and said so") {
   const Run sentinel =
       Launch({"redis-server", config, "--sentinel", "--port", number, "--bind", "127.0.0.1"})
           .start();
-  REQUIRE(wait_until(
-      [&number] { return Launch({"redis-cli", "-p", number, "ping"}).run().out == "PONG\n"; }));
+  const std::string own = "process_id:" + std::to_string(sentinel.pid()) + "\r";
+  REQUIRE(wait_until([&number, &own] {
+    return contains(Launch({"redis-cli", "-p", number, "info", "server"}).run().out, own);
+  }));
   const Refused refused(redlock({"-r", "redis://127.0.0.1:" + number}), 78);
   CHECK(contains(refused.ending.err, "entinel"));
 }

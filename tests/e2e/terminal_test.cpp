@@ -2,6 +2,8 @@
 #include <doctest/doctest.h>
 #include <signal.h>
 
+#include <utility>
+
 #include "support/lock_run.h"
 #include "support/process.h"
 #include "support/terminal.h"
@@ -30,8 +32,9 @@ TEST_CASE("on a terminal COMMAND shares our process group, and the guard is out 
 }
 
 TEST_CASE("Ctrl-C and Ctrl-\\ reach COMMAND exactly once, and its status is ours") {
-  for (const auto& [key, number] : {std::pair{"\x03", SIGINT}, std::pair{"\x1c", SIGQUIT}}) {
-    CAPTURE(number);
+  const std::pair<std::string, int> keys[] = {{"\x03", SIGINT}, {"\x1c", SIGQUIT}};
+  for (const auto& key : keys) {
+    CAPTURE(key.second);
     RedisServer server;
     const TempDir dir;
     const Terminal terminal;
@@ -42,8 +45,8 @@ TEST_CASE("Ctrl-C and Ctrl-\\ reach COMMAND exactly once, and its status is ours
                   .on_terminal(terminal.path())
                   .start();
     REQUIRE(wait_until([&dir] { return exists(dir.file("in")); }));
-    terminal.type(key);
-    const std::string once = std::to_string(number) + "\n";
+    terminal.type(key.first);
+    const std::string once = std::to_string(key.second) + "\n";
     CHECK(wait_until([&] { return !read_file(signals).empty(); }));
     CHECK(holds_for(milliseconds(100), [&] { return read_file(signals) == once; }));
     touch(dir.file("go"));

@@ -114,6 +114,7 @@ void RedisServer::require_start() {
 }
 
 bool RedisServer::launch() {
+  connection_.reset();
   if (port_ == 0) port_ = ReservedPort().number();
   std::vector<std::string> argv{"redis-server",
                                 "--port",
@@ -149,13 +150,15 @@ bool RedisServer::launch() {
     ::execvp(pointers[0], pointers.data());
     ::_exit(99);
   }
-  // Ready, or dead because somebody else took the port meanwhile.
+  // Ready, or dead because somebody else took the port meanwhile; a server of somebody else answers
+  // there too, so the answer has to name ours.
   bool dead = false;
   const bool ready = wait_until([this, &dead] {
     dead = ::waitpid(pid_, nullptr, WNOHANG) == pid_;
-    return dead || command({"PING"}).text == "PONG";
+    return dead || info("server", "process_id") == std::to_string(pid_);
   });
   if (dead) pid_ = -1;
+  if (!ready) end_process(SIGKILL);
   return ready && !dead;
 }
 

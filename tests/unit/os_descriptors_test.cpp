@@ -30,13 +30,13 @@ bool same_file(const struct stat& a, const struct stat& b) {
 }
 
 struct stat file_behind(int fd) {
-  struct stat result{};
+  struct stat result {};
   ::fstat(fd, &result);
   return result;
 }
 
 bool is_null(int fd) {
-  struct stat null{};
+  struct stat null {};
   ::stat("/dev/null", &null);
   return is_open(fd) && same_file(file_behind(fd), null);
 }
@@ -89,6 +89,7 @@ TEST_CASE("inherited descriptors from 3 on are closed, ours and the standard one
     const int far = ::fcntl(ours, F_DUPFD, 900);
     const int ours_far = ::fcntl(ours, F_DUPFD_CLOEXEC, 901);
     EXPECT_IN_CHILD(inherited.back() > 200);
+    EXPECT_IN_CHILD(ours > 2);  // 0 to 2 were left open
     EXPECT_IN_CHILD(far >= 900 && ours_far > far);
     close_inherited_descriptors();
     for (const int fd : inherited) EXPECT_IN_CHILD(!is_open(fd));
