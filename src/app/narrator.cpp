@@ -72,6 +72,11 @@ std::string list_processes(const std::vector<pid_t>& pids) {
 }
 
 std::string exec_reason(int error, const std::string& command) {
+  if (error == ENOENT && command.find('/') == std::string::npos) {
+    if (command.front() == '-') return "not found in PATH; options go before NAME";
+    const bool blank = command.find(' ') != std::string::npos;
+    return blank ? "not found in PATH; for a shell command use -c" : "not found in PATH";
+  }
   if (error == ENOENT && command.find('/') != std::string::npos &&
       ::access(command.c_str(), F_OK) == 0) {
     return "the interpreter that it names was not found";
@@ -199,6 +204,7 @@ std::string Narrator::server_reasons(bool held_too) const {
     if (reason.ends_with('.')) reason.pop_back();
     text += fmt::format("{}{}: {}", text.empty() ? "" : "; ", servers_[i], reason);
   }
+  if (text.empty() && servers_.size() == 1) text = servers_.front() + ": no answer in time";
   return text;
 }
 
@@ -209,8 +215,8 @@ void Narrator::say_gave_up(core::Refusal why, TimePoint now) {
       break;
     case core::Refusal::unavailable:
       log_.error(
-          fmt::format("{}no server able to grant the lock: {}; check the server and the URL "
-                      "in -r",
+          fmt::format("{}no server able to grant the lock: {}; check it, or name another with "
+                      "-r or REDLOCK_RUN_REDIS",
                       after_waiting(now), server_reasons(false)));
       break;
     case core::Refusal::denied:
@@ -233,7 +239,7 @@ void Narrator::say_lost(core::Loss why) {
       log_.error(
           fmt::format("lease lost: it could not be renewed in time ({}); stopping COMMAND "
                       "before somebody else may start",
-                      reasons.empty() ? "this process was held up" : reasons));
+                      reasons));
       break;
     }
     case core::Loss::foreign:

@@ -29,8 +29,10 @@ constexpr const char* kUsage =
 constexpr const char* kFooter =
     "Durations: 10 (seconds), 0.5, 500ms, 30s, 2m, 1h30m, 1d, inf. Every option can be given as\n"
     "REDLOCK_RUN_ and its long name in capitals, as in REDLOCK_RUN_TTL=1m; a flag beats it.\n"
-    "Exit status: COMMAND's own; 64 usage, 69 no server able to grant the lock, 70 internal error,\n"
-    "71 system error, 75 held elsewhere, 77 credentials refused, 78 configuration, 122 lease lost,\n"
+    "Exit status: COMMAND's own; 64 usage, 69 no server able to grant the lock, 70 internal "
+    "error,\n"
+    "71 system error, 75 held elsewhere, 77 credentials refused, 78 configuration, 122 lease "
+    "lost,\n"
     "123 COMMAND not proved dead, 124 --max-run reached, 126 and 127 COMMAND not executable, not\n"
     "found.";
 

@@ -24,6 +24,14 @@ bool try_write(std::string_view line) {
   return ::write(STDERR_FILENO, line.data(), line.size()) >= 0;
 }
 
+/// One line stays one line, and no name or server's text commands the terminal.
+void make_harmless(std::string& line, std::size_t begin) {
+  const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; };
+  const auto first = line.begin() + static_cast<std::ptrdiff_t>(begin);
+  std::replace_if(first, line.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
+  std::replace_if(first, line.end(), is_control, '?');
+}
+
 }  // namespace
 
 void Log::write(LogLevel level, std::string_view text) {
@@ -38,10 +46,7 @@ void Log::write(LogLevel level, std::string_view text) {
   if (std::exchange(status_shown_, false)) line = kClearLine;
   const std::size_t begin = line.size();
   line.append(prefix_).append(": ").append(text);
-  // One line stays one line, whatever a name or a server's text contains.
-  std::replace_if(
-      line.begin() + static_cast<std::ptrdiff_t>(begin), line.end(),
-      [](char c) { return c == '\n' || c == '\r'; }, ' ');
+  make_harmless(line, begin);
   if (line.size() >= kLineMost) line.resize(kLineMost - 1);
   line.push_back('\n');
   if (!try_write(line)) ++dropped_;
@@ -54,7 +59,8 @@ void Log::show_status(std::string_view text) {
   const bool known = ::ioctl(STDERR_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col > 1;
   std::string line(kClearLine);
   if (!text.empty()) {
-    const std::string shown = prefix_ + ": " + std::string(text);
+    std::string shown = prefix_ + ": " + std::string(text);
+    make_harmless(shown, 0);
     line += shown.substr(0, known ? window.ws_col - 1U : 79U);
   }
   if (try_write(line)) status_shown_ = !text.empty();

@@ -59,12 +59,13 @@ void Fence::on(const GuardTick& tick) {
 void Fence::on(const StopJob& stop) {
   if (state_ == State::killing) return;
   stop_by(stop.kill);
-  if (stop.signal_job) effects_.push_back(FenceEffect::signal_job);
+  // Without a grace it is SIGKILL at once, and nothing before it.
+  if (stop.signal_job && stop.kill > now_) effects_.push_back(FenceEffect::signal_job);
 }
 
 void Fence::on(const FrontGone&) {
   if (state_ == State::killing) return;
-  if (!fenced_) effects_.push_back(FenceEffect::signal_tree);
+  if (!fenced_ && grace_ > Duration()) effects_.push_back(FenceEffect::signal_tree);
   stop_by(now_ + grace_);
 }
 

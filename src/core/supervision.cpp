@@ -208,10 +208,7 @@ void Supervision::pass_on(const SignalArrived& signal) {
     case SIGQUIT:
       if (!started_) asked_to_end_ = signal.number;
       effects_.emplace_back(Forward{signal.number, Recipient::job});
-      if (config_.kill_after_signal) {
-        effects_.emplace_back(
-            StopJob{.kill = now_ + config_.timing.kill_after, .signal_job = false});
-      }
+      if (config_.kill_after_signal) stop_job(false);
       break;
     case SIGTSTP:
       // In a group of its own COMMAND is orphaned, and the kernel would discard it.
@@ -232,7 +229,7 @@ void Supervision::pass_on(const SignalArrived& signal) {
 
 void Supervision::on(const Tick&) {
   if (!has_command()) return;
-  if (hangs_before_exec()) {
+  if (guard_overdue_at() <= now_) {
     guard_killed_ = true;
     effects_.emplace_back(KillGuard{});
   }
@@ -240,11 +237,20 @@ void Supervision::on(const Tick&) {
   max_run_reached_ = true;
   if (state_ != State::running) return;
   state_ = State::stopping;
-  effects_.emplace_back(StopJob{.kill = now_ + config_.timing.kill_after, .signal_job = true});
+  stop_job(true);
 }
 
-bool Supervision::hangs_before_exec() const {
-  return !started_ && !guard_killed_ && state_ != State::killing && deadlines_.stop <= now_;
+/// Half of the margin is the guard's, to be late and to kill in; the other half is ours.
+TimePoint Supervision::guard_overdue_at() const {
+  if (!has_command() || guard_killed_ || state_ == State::killing) return TimePoint::never();
+  if (!started_) return deadlines_.stop;
+  return std::min(deadlines_.kill, stop_kill_) + config_.timing.kill_margin / 2;
+}
+
+void Supervision::stop_job(bool signal_job) {
+  const TimePoint kill = now_ + config_.timing.kill_after;
+  stop_kill_ = std::min(stop_kill_, kill);
+  effects_.emplace_back(StopJob{.kill = kill, .signal_job = signal_job});
 }
 
 void Supervision::release(Verdict verdict, Duration limit) {
@@ -259,9 +265,8 @@ void Supervision::finish(Verdict verdict) {
 }
 
 TimePoint Supervision::wakeup() const {
-  if (!has_command() || state_ == State::killing) return TimePoint::never();
-  if (!started_) return guard_killed_ ? TimePoint::never() : deadlines_.stop;
-  return max_run_reached_ ? TimePoint::never() : max_run_at_;
+  const bool armed = has_command() && started_ && !max_run_reached_;
+  return std::min(armed ? max_run_at_ : TimePoint::never(), guard_overdue_at());
 }
 
 }  // namespace redlock::core

@@ -114,8 +114,9 @@ struct Forward {
   int signal = 0;
   Recipient to = Recipient::job;
 };
-/// The guard hangs between fork and exec (a dead file system) although the stop line is reached.
-/// Its death takes what it was starting with it.
+/// The guard did not do its duty: it hangs between fork and exec (a dead file system) at the stop
+/// line, or the job outlived the kill line (the guard was stopped). Its death takes COMMAND with it
+/// and leaves the rest to us.
 struct KillGuard {};
 /// The guard is gone: kill what it guarded, from here, until JobOver or Unkillable.
 struct KillTree {};
@@ -167,8 +168,10 @@ class Supervision {
   void on(const Tick&);
 
   bool has_command() const;
-  bool hangs_before_exec() const;
+  /// When a guard that has not reported the end of the job is to be killed.
+  TimePoint guard_overdue_at() const;
   void pass_on(const SignalArrived& signal);
+  void stop_job(bool signal_job);
   void release(Verdict verdict, Duration limit);
   void finish(Verdict verdict);
 
@@ -182,6 +185,8 @@ class Supervision {
   bool signalled_in_release_ = false;
   bool started_ = false;
   bool guard_killed_ = false;
+  /// The kill line of --max-run or of a signal that was passed on.
+  TimePoint stop_kill_ = TimePoint::never();
   /// A signal that asks for the end came between Spawn and exec; passed on, but perhaps to nobody.
   int asked_to_end_ = 0;
   std::optional<CommandStatus> status_;

@@ -136,14 +136,26 @@ TreeCensus ProcessTree::census() {
       return census;
     }
   }
-  list_all();
-  census.job_empty = true;
-  for (std::size_t i = 0; i < count_; ++i) {
-    const Member& member = members_[i];
-    if (!in_job(member.pid) || !process_stat(member.pid).alive()) continue;
-    census.job_empty = false;
-  }
+  census.job_empty = !job_lives();
   return census;
+}
+
+/// Whether a process of the job is alive. One that moves up to us while we list, because its parent
+/// ends, is missed by that listing and found by the next: so only two in a row that agree are
+/// believed.
+bool ProcessTree::job_lives() {
+  std::uint64_t before = 0;
+  for (;;) {
+    list_all();
+    std::uint64_t seen = 14695981039346656037U;
+    for (std::size_t i = 0; i < count_; ++i) {
+      const Member& member = members_[i];
+      if (in_job(member.pid) && process_stat(member.pid).alive()) return true;
+      seen = (seen ^ static_cast<std::uint64_t>(member.pid)) * 1099511628211U;
+    }
+    if (seen == before) return false;
+    before = seen;
+  }
 }
 
 std::size_t ProcessTree::living(pid_t* pids, std::size_t capacity) {

@@ -11,6 +11,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 
 namespace redlock::os {
@@ -68,6 +69,7 @@ class ProcessTree {
   void list_all();
   void note_main_end();
   bool in_job(pid_t pid) const;
+  bool job_lives();
   bool deliver(const Member& member, int signal) const;
 
   const pid_t main_;

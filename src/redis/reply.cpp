@@ -71,6 +71,7 @@ constexpr std::array kErrors = {
     ErrorRow{"The user executing the script can't", Where::phrase, Answer::refused, FollowUp::none,
              ""},
     ErrorRow{"can't run this command", Where::phrase, Answer::refused, FollowUp::none, ""},
+    ErrorRow{"ACL failure in script", Where::phrase, Answer::refused, FollowUp::none, ""},
     ErrorRow{"Unknown Redis command called from", Where::phrase, Answer::refused, FollowUp::none,
              ""},
 };
@@ -117,6 +118,10 @@ std::string server_words(std::string_view error) {
     error.remove_prefix(script + kScript.size());
     error.remove_prefix(std::min(error.find_first_not_of(": 0123456789-"), error.size()));
   }
+  // Redis 8: "ERR ACL failure in script: No permissions to run the 'get' command script: ...".
+  constexpr std::string_view kAclFailure = "ACL failure in script: ";
+  const std::size_t acl = error.find(kAclFailure);
+  if (acl != std::string_view::npos) error.remove_prefix(acl + kAclFailure.size());
   for (const std::string_view tail : {", with args", " script: "}) {
     error = error.substr(0, error.find(tail));
   }

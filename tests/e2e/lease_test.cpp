@@ -197,7 +197,7 @@ TEST_CASE("--signal is what a lost lease sends first, and -k 0 sends KILL alone"
     REQUIRE(wait_until([&signals] { return exists(signals); }));
     server.del(kJobKey);
     CHECK_ENDING(run.wait(), exit_with(122));
-    CHECK(read_file(signals) == (kill_at_once ? "" : "2\n"));
+    CHECK(read_file(signals) == std::string(kill_at_once ? "" : "2\n"));
   }
 }
 

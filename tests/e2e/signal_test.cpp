@@ -220,7 +220,7 @@ TEST_CASE("--max-run sends --signal once, then KILL after -k, or KILL alone with
                   {"count", signals, "2,15", "touch", signals, "await", "never"})
             .run(),
         exit_with(124));
-    CHECK(read_file(signals) == (kill_at_once ? "" : "2\n"));
+    CHECK(read_file(signals) == std::string(kill_at_once ? "" : "2\n"));
   }
 }
 

@@ -76,6 +76,15 @@ TEST_CASE("a job that is told to stop is killed after its grace and needs an emp
   CHECK_FALSE(f.fenced());
 }
 
+TEST_CASE("without a grace there is no signal before SIGKILL") {
+  Fence f(Duration(), ms(2000));
+  CHECK(f.step(kT0, StopJob{.kill = kT0}).empty());
+  CHECK(f.step(kT0, GuardTick{kLater}) == Effects{E::kill_tree});
+  Fence gone(Duration(), ms(2000));
+  CHECK(gone.step(kT0, FrontGone{}).empty());
+  CHECK(gone.step(kT0, GuardTick{kLater}) == Effects{E::kill_tree});
+}
+
 TEST_CASE("a grace that only follows a passed-on signal does not signal again") {
   Fence f = fence();
   CHECK(f.step(kT0, StopJob{.kill = kT0 + ms(300), .signal_job = false}).empty());

@@ -248,7 +248,6 @@ TEST_CASE("--max-run counts from exec and stops the job with its grace") {
   REQUIRE(find<StopJob>(effects));
   CHECK(find<StopJob>(effects)->signal_job);
   CHECK(find<StopJob>(effects)->kill == d.now + Duration::seconds(5));
-  CHECK(d.s.wakeup().is_never());
   // The lease is kept meanwhile, and signals still reach COMMAND.
   CHECK(find<Publish>(d.step(Extended{kValid + ms(1)})));
   CHECK(find<Forward>(d.step(SignalArrived{.number = SIGTERM})));
@@ -351,6 +350,22 @@ TEST_CASE("a guard that hangs before exec is killed at the stop line, and that i
   CHECK(words(d.step(JobOver{})) == "give");
   const auto effects = d.step(Released{});
   CHECK(find<Finish>(effects)->verdict.ending == Ending::lost);
+}
+
+TEST_CASE("a job that outlives its kill line by half the margin costs the guard its life") {
+  const Duration half = config().timing.kill_margin / 2;
+  Driver d = running();
+  const TimePoint kill = deadlines_for(kValid, config().timing).kill;
+  CHECK(d.s.wakeup() == kill + half);
+  CHECK(words(d.after(kill + half - d.now - ms(1))).empty());
+  CHECK(words(d.after(ms(1))) == "guard");
+  CHECK(words(d.after(ms(1))).empty());
+  CHECK(d.s.wakeup().is_never());
+  SupervisionConfig c = config();
+  c.max_run = ms(100);
+  Driver limited = running(c);
+  CHECK(words(limited.after(ms(100))) == "stop");
+  CHECK(words(limited.after(c.timing.kill_after + half)) == "guard");
 }
 
 TEST_CASE("a stop from the terminal suspends us only where we share it") {
