@@ -141,21 +141,17 @@ TreeCensus ProcessTree::census() {
 }
 
 /// Whether a process of the job is alive. One that moves up to us while we list, because its parent
-/// ends, is missed by that listing and found by the next: so only two in a row that agree are
-/// believed.
+/// ends, is missed by that listing and found by the next, so "none" is believed only after several.
+/// Not until they agree: what left the job may fork for ever.
 bool ProcessTree::job_lives() {
-  std::uint64_t before = 0;
-  for (;;) {
+  constexpr int kListings = 3;
+  for (int listing = 0; listing < kListings; ++listing) {
     list_all();
-    std::uint64_t seen = 14695981039346656037U;
     for (std::size_t i = 0; i < count_; ++i) {
-      const Member& member = members_[i];
-      if (in_job(member.pid) && process_stat(member.pid).alive()) return true;
-      seen = (seen ^ static_cast<std::uint64_t>(member.pid)) * 1099511628211U;
+      if (in_job(members_[i].pid) && process_stat(members_[i].pid).alive()) return true;
     }
-    if (seen == before) return false;
-    before = seen;
   }
+  return false;
 }
 
 std::size_t ProcessTree::living(pid_t* pids, std::size_t capacity) {

@@ -143,7 +143,8 @@ TEST_CASE("no password can be read from our processes while the job runs") {
     const pid_t command = run.command();
     for (const pid_t pid : {run.pid(), run.guard(), command}) {
       CAPTURE(process_stat(pid)->name);
-      CHECK(proc_file(pid, "cmdline") != "");
+      // Empty for a moment while it is being executed.
+      CHECK(wait_until([pid] { return proc_file(pid, "cmdline") != ""; }));
       CHECK(!contains(proc_file(pid, "cmdline"), kSecret));
       CHECK(!contains(proc_file(pid, "environ"), kSecret));
     }

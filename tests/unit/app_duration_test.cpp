@@ -44,8 +44,9 @@ TEST_CASE("every documented form is read") {
       {"0.000000001", 1},
       {"9223372036s", 9'223'372'036 * kSecond},
   };
-  for (const auto& [text, ns] : forms) {
-    CAPTURE(std::string(text));
+  for (const auto& [form, ns] : forms) {
+    const std::string text = form;
+    CAPTURE(text);
     CHECK(read(text) == ns);
   }
   CHECK(parse_duration("inf") == Duration::infinite());
@@ -144,8 +145,9 @@ TEST_CASE("a written span has two parts at most, and is cut rather than rounded 
       {Duration::seconds(2 * 86'400 + 4 * 3600), "2d04h"},
       {Duration::infinite(), "ever"},
   };
-  for (const auto& [span, text] : forms) {
-    CAPTURE(std::string(text));
+  for (const auto& [span, form] : forms) {
+    const std::string text = form;
+    CAPTURE(text);
     CHECK(format_duration(span) == text);
   }
 }

@@ -112,8 +112,9 @@ TEST_CASE("every password in REDLOCK_RUN_REDIS is cut out, and nothing else") {
       {"  redis://a:1@h1   redis://b:2@h2 ", "  redis://a@h1   redis://b@h2 "},
       {"garbage:x@y", "garbage:x@y"},
   };
-  for (const auto& [given, left] : rows) {
-    CAPTURE(std::string(given));
+  for (const auto& [urls, left] : rows) {
+    const std::string given = urls;
+    CAPTURE(given);
     CHECK(servers_for_command(given) == left);
   }
 }

@@ -138,11 +138,12 @@ TEST_CASE("an unknown option is named as it was written, without its value") {
       {{"--t"}, "--t"},
       {{"-ttl", "3"}, "-t"},
   };
-  for (const auto& [args, name] : rows) {
-    CAPTURE(std::string(name));
+  for (const auto& [args, written] : rows) {
+    const std::string name = written;
+    CAPTURE(name);
     const UsageError error = refused_option(args);
     CHECK(error.code == 64);
-    CHECK(contains(error.message, "unknown option " + std::string(name) + ";"));
+    CHECK(contains(error.message, "unknown option " + name + ";"));
     CHECK(!contains(error.message, "30s"));
   }
 }
@@ -153,8 +154,9 @@ TEST_CASE("an option whose value is missing is named") {
       {"-w", "--wait"},         {"-k", "--kill-after"},         {"-nw", "--wait"},
       {"--prefix", "--prefix"}, {"-E", "--conflict-exit-code"},
   };
-  for (const auto& [option, name] : rows) {
-    CAPTURE(std::string(option));
+  for (const auto& [written, name] : rows) {
+    const std::string option = written;
+    CAPTURE(option);
     const UsageError error = refusal({option});
     CHECK(error.code == 64);
     CHECK(contains(error.message, name));

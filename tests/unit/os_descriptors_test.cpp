@@ -30,13 +30,13 @@ bool same_file(const struct stat& a, const struct stat& b) {
 }
 
 struct stat file_behind(int fd) {
-  struct stat result {};
+  struct stat result{};
   ::fstat(fd, &result);
   return result;
 }
 
 bool is_null(int fd) {
-  struct stat null {};
+  struct stat null{};
   ::stat("/dev/null", &null);
   return is_open(fd) && same_file(file_behind(fd), null);
 }
@@ -101,11 +101,10 @@ TEST_CASE("inherited descriptors from 3 on are closed, ours and the standard one
 }
 
 TEST_CASE("two descriptors are kept at 3 and 4, wherever they stood, and all above is closed") {
-  for (const auto& [first, second] :
-       {std::pair{3, 4}, std::pair{4, 3}, std::pair{57, 3}, std::pair{4, 60}, std::pair{30, 31}}) {
-    CAPTURE(first);
-    CAPTURE(second);
-    const int places[] = {first, second};
+  for (const std::array<int, 2> places : {std::array{3, 4}, std::array{4, 3}, std::array{57, 3},
+                                          std::array{4, 60}, std::array{30, 31}}) {
+    CAPTURE(places[0]);
+    CAPTURE(places[1]);
     test::in_child([&places] {
       const int one = ::open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
       const int other = ::open("/proc/self/status", O_RDONLY | O_CLOEXEC);

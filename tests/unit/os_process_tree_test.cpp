@@ -12,6 +12,7 @@
 #include <set>
 #include <string>
 
+#include "os/clock.h"
 #include "os/process_tree.h"
 #include "support/forked.h"
 #include "support/process.h"
@@ -127,9 +128,10 @@ TEST_CASE("killing reaches every shape of descendant, with and without a group o
   }
 }
 
-/// Forks and ends without an end in sight; every second one in a session of its own.
-[[noreturn]] void storm(Board& board) {
-  while (board.forks < 2'000'000) {
+/// Forks and ends, every second one in a session of its own; blows over by itself at `end`, in case
+/// the test that has to end it is itself killed.
+[[noreturn]] void storm(Board& board, TimePoint end) {
+  while (boot_now() < end) {
     const pid_t next = ::fork();
     if (next > 0) ::_exit(0);
     if (next == 0 && ++board.forks % 2 == 0) ::setsid();
@@ -143,9 +145,10 @@ TEST_CASE("a storm of processes that fork, leave the session and end is worn dow
     CAPTURE(own_group);
     in_child([own_group] {
       const test::Shared<Board> board;
+      const TimePoint end = boot_now() + Duration::seconds(15);
       const pid_t main = fork_off([&] {
         if (own_group) ::setpgid(0, 0);
-        for (int i = 0; i < 8; ++i) fork_off([&] { storm(*board); });
+        for (int i = 0; i < 8; ++i) fork_off([&] { storm(*board, end); });
         board->go = true;
         sleep_for_ever();
       });
@@ -158,6 +161,27 @@ TEST_CASE("a storm of processes that fork, leave the session and end is worn dow
           test::holds_for(test::milliseconds(20), [&] { return board->forks == forks; }));
     });
   }
+}
+
+TEST_CASE("a census comes to an end although what left the job forks and forks") {
+  in_child([] {
+    const test::Shared<Board> board;
+    ProcessTree tree(fork_off([&] {
+                       for (int i = 0; i < 8; ++i) {
+                         fork_off([&] {
+                           ::setsid();
+                           storm(*board, boot_now() + Duration::seconds(15));
+                         });
+                       }
+                       wait_or_exit([&] { return board->forks > 200; });
+                     }),
+                     false);
+    EXPECT_IN_CHILD(wait_for_census(tree, [](const auto& c) { return c.main_ended; }));
+    const test::Stopwatch watch;
+    for (int i = 0; i < 20; ++i) EXPECT_IN_CHILD(!tree.census().tree_empty);
+    EXPECT_IN_CHILD(watch.elapsed() < test::milliseconds(5000));
+    EXPECT_IN_CHILD(kill_until_empty(tree));
+  });
 }
 
 TEST_CASE("main's end is reported exactly, by status or signal") {

@@ -131,7 +131,8 @@ TEST_CASE("what cannot be executed gives its errno, and leaves no child behind")
       {text + "/below", ENOTDIR},
       {"", ENOENT},
   };
-  for (const auto& [command, error] : rows) {
+  for (const auto& [path, error] : rows) {
+    const std::string command = path;
     CAPTURE(command);
     const SpawnResult result = start({command});
     CHECK(result.outcome == SpawnOutcome::exec_failed);
