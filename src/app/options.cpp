@@ -91,10 +91,11 @@ void Parser::declare() {
   const auto format = std::make_shared<HelpFormat>();
   format->column_width(30);
   app_.formatter(format);
-  value("-r,--redis", "the server that keeps the lock [redis://127.0.0.1:6379]", "URL");
+  value("-r,--redis", "a server; repeated: a quorum of them [redis://127.0.0.1:6379]", "URL");
   value("--prefix", "put before NAME to make the key [lock:]", "STR");
   value("--ttl", "lease length, renewed every third of it [30s]", "DUR");
   value("--node-timeout", "longest wait for a server's answer [ttl/20, 50ms to 2s]", "DUR");
+  value("--min-uptime", "a server up for less does not vote [ttl with 3 or more, else 0]", "DUR");
   flag("-n,--nonblock", "give up at once when the lock is held (the default)");
   value("-w,--wait", "keep trying for DUR; 0 is -n, inf for ever", "DUR");
   value("-E,--conflict-exit-code", "exit status when the lock is held elsewhere [75]", "N");
@@ -263,10 +264,16 @@ void Parser::read_servers() {
         server.password = password;
       }
     }
+    for (const redis::Url& other : options_.servers) {
+      if (!redis::certainly_same(server, other)) continue;
+      const std::string one = other.display();
+      const std::string two = server.display();
+      return fail(fmt::format("{}: {} {}; a server votes once, so list each once", source, one,
+                              one == two ? "is listed twice"
+                                         : fmt::format("and {} are the same server", two)),
+                  kExitConfig);
+    }
     options_.servers.push_back(std::move(server));
-  }
-  if (options_.servers.size() > 1) {
-    fail("--redis: more than one server is a quorum, which this version does not have; give one");
   }
 }
 
@@ -307,6 +314,12 @@ void Parser::read_timing() {
   timing.kill_after = kill_after.value_or(timing.kill_after);
   timing.kill_margin = kill_margin.value_or(timing.kill_margin);
   options_.kill_after_given = kill_after.has_value();
+  const Duration usual = options_.servers.size() >= 3 ? ttl : Duration();
+  options_.min_uptime = duration("min-uptime").value_or(usual);
+  if (options_.min_uptime > core::kMaxTtl) {
+    fail(fmt::format("--min-uptime: {} is more than {}", format_duration(options_.min_uptime),
+                     format_duration(core::kMaxTtl)));
+  }
   options_.timing = timing;
   switch (core::check(timing)) {
     case core::TimingFault::none:

@@ -20,6 +20,8 @@ struct Options {
   LockKey key;
   std::vector<redis::Url> servers;
   core::Timing timing;
+  /// A server that started less than this ago does not vote for a new lock. Zero: all do.
+  Duration min_uptime;
   /// Zero: -n.
   Duration wait;
   int held_code = 75;

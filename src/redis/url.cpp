@@ -193,12 +193,31 @@ Complaint read_unix(std::string_view rest, Url& url) {
   return read_db(query.substr(kDb.size()), url);
 }
 
+/// One text for all spellings of a host: numeric addresses in their shortest form, names in lower
+/// case without the dot of the root.
+std::string host_identity(std::string host) {
+  std::transform(host.begin(), host.end(), host.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  if (host.size() > 1 && host.back() == '.') host.pop_back();
+  if (host == "localhost") return "127.0.0.1";
+  std::array<unsigned char, sizeof(in6_addr)> binary{};
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  if (::inet_pton(AF_INET6, host.c_str(), binary.data()) != 1) return host;
+  return ::inet_ntop(AF_INET6, binary.data(), text.data(), text.size());
+}
+
 }  // namespace
 
 std::string Url::display() const {
   if (!socket_path.empty()) return "unix:" + printable(socket_path);
   const bool v6 = host.find(':') != std::string::npos;
   return (v6 ? "[" + host + "]" : printable(host, 255)) + ":" + std::to_string(port);
+}
+
+bool certainly_same(const Url& a, const Url& b) {
+  if (a.socket_path != b.socket_path) return false;
+  if (!a.socket_path.empty()) return true;
+  return a.port == b.port && host_identity(a.host) == host_identity(b.host);
 }
 
 Result<Url> parse_url(std::string_view text) {

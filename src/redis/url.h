@@ -27,6 +27,9 @@ struct Url {
   bool has_credentials() const { return !user.empty() || password.has_value(); }
 };
 
+/// Whether both are the same server, as far as the text alone tells; the database does not matter.
+bool certainly_same(const Url& a, const Url& b);
+
 /// Accepts redis://[user[:password]@]host[:port][/db] and unix://[user[:password]@]/path[?db=N];
 /// %XX is decoded everywhere, '+' is itself. The error is a usage error and names no part of the
 /// URL but its scheme.

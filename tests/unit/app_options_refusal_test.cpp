@@ -218,12 +218,23 @@ TEST_CASE("timings that cannot work together are a configuration error with thei
   }
 }
 
-TEST_CASE("more than one server is refused as long as there is no quorum") {
-  for (const UsageError& error :
-       {refused_option({"-r", "redis://a", "-r", "redis://b"}),
-        refused_option({}, {{"REDLOCK_RUN_REDIS", "redis://a  redis://b"}})}) {
-    CHECK(error.code == 64);
-    CHECK(contains(error.message, "quorum"));
+TEST_CASE("the same server twice is refused as configuration, however it is spelled") {
+  const std::pair<const char*, const char*> twins[] = {
+      {"redis://h:7", "redis://h:7"},
+      {"redis://h", "redis://H.:6379/3"},
+      {"redis://u:secret@h", "redis://h"},
+      {"redis://127.0.0.1", "redis://localhost"},
+      {"redis://[::1]:7", "redis://[0:0::1]:7"},
+      {"unix:///run/r.sock", "unix:///run/r.sock?db=2"},
+  };
+  for (const auto& [one, two] : twins) {
+    CAPTURE(std::string(one));
+    const UsageError error = refused_option({"-r", one, "-r", "redis://other", "-r", two});
+    CHECK(error.code == 78);
+    CHECK(contains(error.message, "once"));
+    CHECK_FALSE(contains(error.message, "secret"));
+    const std::string both = std::string(one) + " " + two;
+    CHECK(refused_option({}, {{"REDLOCK_RUN_REDIS", both.c_str()}}).code == 78);
   }
 }
 
@@ -244,7 +255,7 @@ TEST_CASE("no error text contains a password, wherever it was given") {
       {"-r", "redis://u:hun/ter2hunter2@h"},
       {"-r", "u:hunter2@h"},
       {"-r", "unix://u:hunter2@run"},
-      {"-r", "redis://u:hunter2@a", "-r", "redis://u:hunter2@b"},
+      {"-r", "redis://u:hunter2@a", "-r", "redis://u:hunter2@a/1"},
       {"--reddis", "redis://u:hunter2@h"},
       {"--reddis=redis://u:hunter2@h"},
       {"--quiet=redis://u:hunter2@h"},
@@ -254,7 +265,7 @@ TEST_CASE("no error text contains a password, wherever it was given") {
   for (const Words& each : args) CHECK(!contains(refused_option(each).message, secret));
   const Variables environments[] = {
       {{"REDLOCK_RUN_REDIS", "redis://u:hunter2@h:0"}},
-      {{"REDLOCK_RUN_REDIS", "redis://u:hunter2@h redis://u:hunter2@h2"}},
+      {{"REDLOCK_RUN_REDIS", "redis://u:hunter2@h redis://u:hunter2@h"}},
       {{"REDLOCK_RUN_REDIS", "redis://u:a hunter2@h"}},
       {{"REDLOCK_RUN_PASSWORD", secret}, {"REDLOCK_RUN_TTL", "x"}},
       {{"REDISCLI_AUTH", secret}, {"REDLOCK_RUN_REDIS", "h"}},

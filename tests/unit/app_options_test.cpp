@@ -130,6 +130,35 @@ TEST_CASE("every option with a value is read from the environment") {
   CHECK(set({}, {{"REDLOCK_RUN_PREFIX", ""}}).key.get() == "job");
 }
 
+TEST_CASE("several servers are a quorum, by flags or in one variable") {
+  const auto names = [](const Options& options) {
+    Words all;
+    for (const redis::Url& server : options.servers) all.push_back(server.display());
+    return all;
+  };
+  const Words three = {"a:6379", "b:6379", "c:7"};
+  CHECK(names(set({"-r", "redis://a", "--redis=redis://b", "-rredis://c:7"})) == three);
+  CHECK(names(set({}, {{"REDLOCK_RUN_REDIS", " redis://a  redis://b redis://c:7 "}})) == three);
+  CHECK(names(set({"-r", "redis://x"}, {{"REDLOCK_RUN_REDIS", "redis://a redis://b"}})) ==
+        Words{"x:6379"});
+  CHECK(set({"-r", "redis://:p1@a", "-r", "redis://b"}, {{"REDISCLI_AUTH", "p2"}})
+            .servers[1]
+            .password == "p2");
+}
+
+TEST_CASE("in a quorum of three and more a server must have been up for a ttl to vote") {
+  const Words two = {"-r", "redis://a", "-r", "redis://b"};
+  Words three = two;
+  three.insert(three.end(), {"-r", "redis://c", "--ttl", "20s"});
+  CHECK(set({}).min_uptime == Duration());
+  CHECK(set(two).min_uptime == Duration());
+  CHECK(set(three).min_uptime == Duration::seconds(20));
+  CHECK(set({"--min-uptime", "3s"}).min_uptime == Duration::seconds(3));
+  CHECK(set({}, {{"REDLOCK_RUN_MIN_UPTIME", "1m"}}).min_uptime == Duration::seconds(60));
+  three.insert(three.end(), {"--min-uptime", "0"});
+  CHECK(set(three).min_uptime == Duration());
+}
+
 TEST_CASE("a flag beats the environment, the last of several flags the others") {
   const Variables environment = {{"REDLOCK_RUN_REDIS", "redis://h1 redis://h2"},
                                  {"REDLOCK_RUN_PREFIX", "env:"},
