@@ -8,7 +8,8 @@
 //   log                                        one line to stderr that never blocks
 // core/   the lock itself: pure, no clock, no I/O; begin with core/lease.h
 //   run           joins the two machines below; program and simulator drive exactly this
-//   lease, lease_acquire      acquire, hold, renew, lose, give back, over N servers
+//   lease, lease_acquire, lease_hold, lease_release
+//                 acquire, renew and heal, lose, give back, over N servers
 //   supervision   what becomes of COMMAND and how it all ends
 //   fence         the guard's clockwork: when to signal, when to kill
 //   timing, validity, draw    spans and their relations, lease arithmetic, chance
@@ -25,7 +26,7 @@
 // app/    the program around it
 //   program, options, command_line, duration, signal_name, exit_code, environment
 //   runtime       the loop: inputs in, effects out
-//   narrator      what the user reads
+//   narrator, server_watch, wording               what the user reads
 //   name_resolver             DNS that cannot stall us
 //   fmt_library               the compiled part of fmt
 //   guard, guard_process, guard_protocol, enforcer    the process that outlives us to stop COMMAND

@@ -5,16 +5,13 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <optional>
-#include <type_traits>
 #include <utility>
 
 #include "app/duration.h"
 #include "app/signal_name.h"
-#include "base/assert.h"
+#include "app/wording.h"
 #include "os/clock.h"
-#include "os/procfs.h"
 #include "redis/lock_text.h"
 
 namespace redlock::app {
@@ -23,67 +20,6 @@ namespace {
 constexpr Duration kLogEvery = Duration::seconds(30);
 constexpr Duration kUpdateEvery = Duration::seconds(1);
 
-const char* verb(core::RequestKind kind) {
-  switch (kind) {
-    case core::RequestKind::acquire:
-      return "acquire";
-    case core::RequestKind::renew:
-      return "renew";
-    case core::RequestKind::release:
-      return "release";
-  }
-  RR_ASSERT(false);
-  return "";
-}
-
-const char* word(core::Answer answer) {
-  switch (answer) {
-    case core::Answer::granted:
-      return "granted";
-    case core::Answer::held:
-      return "held";
-    case core::Answer::foreign:
-      return "foreign";
-    case core::Answer::gone:
-      return "gone";
-    case core::Answer::failed:
-      return "failed";
-    case core::Answer::refused:
-      return "refused";
-    case core::Answer::misconfigured:
-      return "misconfigured";
-    case core::Answer::unknown:
-      return "unknown";
-  }
-  RR_ASSERT(false);
-  return "";
-}
-
-std::string list_processes(const std::vector<pid_t>& pids) {
-  std::string text;
-  for (const pid_t pid : pids) {
-    char name[16];
-    os::process_name(pid, name);
-    const char state = os::process_stat(pid).state;
-    text += fmt::format("{}{} ({}{})", text.empty() ? "pid " : ", ", pid, name,
-                        state == 'D' ? ", uninterruptible" : "");
-  }
-  return text;
-}
-
-std::string exec_reason(int error, const std::string& command) {
-  if (error == ENOENT && command.find('/') == std::string::npos) {
-    if (command.front() == '-') return "not found in PATH; options go before NAME";
-    const bool blank = command.find(' ') != std::string::npos;
-    return blank ? "not found in PATH; for a shell command use -c" : "not found in PATH";
-  }
-  if (error == ENOENT && command.find('/') != std::string::npos &&
-      ::access(command.c_str(), F_OK) == 0) {
-    return "the interpreter that it names was not found";
-  }
-  return ::strerror(error);
-}
-
 }  // namespace
 
 Narrator::Narrator(const Options& options, const core::Run& run, std::vector<std::string> servers,
@@ -91,6 +27,7 @@ Narrator::Narrator(const Options& options, const core::Run& run, std::vector<std
     : options_(options),
       run_(run),
       servers_(std::move(servers)),
+      watch_(run.lease(), servers_),
       log_(log),
       on_terminal_(options.wait > Duration() && ::isatty(STDERR_FILENO) == 1) {}
 
@@ -107,7 +44,7 @@ void Narrator::on_effect(const core::RunEffect& effect, TimePoint now) {
   } else if (const auto* lost = std::get_if<core::Lost>(&effect)) {
     say_lost(lost->why);
   } else if (const auto* released = std::get_if<core::Released>(&effect)) {
-    say_released(*released);
+    say_released(*released, now);
   } else if (const auto* finish = std::get_if<core::Finish>(&effect)) {
     say_finished(finish->verdict);
   } else if (const auto* send = std::get_if<core::Send>(&effect)) {
@@ -132,6 +69,8 @@ void Narrator::on_effect(const core::RunEffect& effect, TimePoint now) {
 void Narrator::on_input(const core::RunInput& input, TimePoint now) {
   if (std::holds_alternative<core::Begin>(input)) {
     began_ = now;
+    const std::string advice = list_advice(servers_.size());
+    if (!advice.empty()) log_.warning(advice);
     if (options_.wait > Duration()) next_wait_line_ = now + (on_terminal_ ? Duration() : kLogEvery);
   } else if (const auto* answer = std::get_if<core::NodeAnswer>(&input)) {
     if (log_.shows(LogLevel::debug)) say_answer(*answer);
@@ -159,6 +98,10 @@ void Narrator::on_input(const core::RunInput& input, TimePoint now) {
 
 bool Narrator::waiting() const {
   return run_.supervision().state() == core::Supervision::State::waiting;
+}
+
+bool Narrator::watches_servers() const {
+  return run_.lease().state() == core::Lease::State::held;
 }
 
 std::string Narrator::after_waiting(TimePoint now) const {
@@ -194,9 +137,14 @@ std::string Narrator::server_reasons(bool held_too) const {
     const core::NodeReport& report = run_.lease().report(NodeIndex(i));
     const bool fine = report.answer == core::Answer::granted ||
                       (report.answer == core::Answer::held && !held_too);
-    if (fine) continue;
+    if (fine && !report.twin) continue;
     std::string reason = report.reason;
-    if (reason.empty()) {
+    if (report.twin) {
+      reason = fmt::format("it is the same server as {}; list each server once",
+                           servers_[report.twin->get()]);
+    } else if (report.answer == core::Answer::held) {
+      reason = "held by another";
+    } else if (reason.empty()) {
       reason = report.silent ? fmt::format("no answer within {}",
                                            format_duration(options_.timing.node_timeout))
                              : "no answer yet";
@@ -213,11 +161,24 @@ void Narrator::say_gave_up(core::Refusal why, TimePoint now) {
     case core::Refusal::held:
       log_.warning(after_waiting(now) + holder_text(now));
       break;
+    case core::Refusal::contended:
+      log_.warning(fmt::format(
+          "{}contended: nobody got {} of the {} servers; the last was seen {}; try "
+          "again, or wait with -w",
+          after_waiting(now), core::quorum_of(servers_.size()), servers_.size(), holder_text(now)));
+      break;
     case core::Refusal::unavailable:
-      log_.error(
-          fmt::format("{}no server able to grant the lock: {}; check it, or name another with "
-                      "-r or REDLOCK_RUN_REDIS",
-                      after_waiting(now), server_reasons(false)));
+      if (servers_.size() == 1) {
+        log_.error(
+            fmt::format("{}no server able to grant the lock: {}; check it, or name another with "
+                        "-r or REDLOCK_RUN_REDIS",
+                        after_waiting(now), server_reasons(false)));
+      } else {
+        log_.error(
+            fmt::format("{}no quorum: {} of {} servers have to grant the lock, but {}; check them",
+                        after_waiting(now), core::quorum_of(servers_.size()), servers_.size(),
+                        server_reasons(true)));
+      }
       break;
     case core::Refusal::denied:
       log_.error(
@@ -253,14 +214,15 @@ void Narrator::say_lost(core::Loss why) {
   }
 }
 
-void Narrator::say_released(const core::Released& released) {
+void Narrator::say_released(const core::Released& released, TimePoint now) {
   if (loss_said_) return;
+  if (released.free) say_of_servers(now, true);
   if (!released.untouched) {
     log_.warning(
         fmt::format("the key '{}' was gone or somebody else's at the release; nothing was "
                     "touched",
                     options_.key.get()));
-  } else if (!released.everywhere) {
+  } else if (!released.free) {
     log_.warning(fmt::format("not released: {}; the lock expires by itself within {}",
                              server_reasons(false), format_duration(options_.timing.ttl)));
   } else {
@@ -295,17 +257,22 @@ void Narrator::on_survivors(const std::vector<pid_t>& pids) {
 }
 
 void Narrator::say_request(const core::Send& send) {
-  log_.debug(fmt::format("{}: {} #{}", servers_[send.node.get()], verb(send.request.kind),
+  log_.debug(fmt::format("{}: {} #{}", servers_[send.node.get()], word_for(send.request.kind),
                          send.request.id.get()));
 }
 
 void Narrator::say_answer(const core::NodeAnswer& answer) {
   log_.debug(fmt::format("{}: #{} {}{}{}", servers_[answer.node.get()], answer.request.get(),
-                         word(answer.outcome.answer), answer.outcome.reason.empty() ? "" : ": ",
+                         word_for(answer.outcome.answer), answer.outcome.reason.empty() ? "" : ": ",
                          answer.outcome.reason));
 }
 
+void Narrator::say_of_servers(TimePoint now, bool last) {
+  for (const std::string& line : watch_.due(now, last)) log_.warning(line);
+}
+
 void Narrator::tick(TimePoint now) {
+  if (watches_servers() && !loss_said_) say_of_servers(now, false);
   if (next_wait_line_ > now) return;
   if (!waiting()) {
     next_wait_line_ = TimePoint::never();
@@ -323,7 +290,7 @@ void Narrator::tick(TimePoint now) {
 }
 
 TimePoint Narrator::wakeup() const {
-  return next_wait_line_;
+  return watches_servers() ? std::min(next_wait_line_, watch_.wakeup()) : next_wait_line_;
 }
 
 }  // namespace redlock::app

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "app/options.h"
+#include "app/server_watch.h"
 #include "base/log.h"
 #include "base/time.h"
 #include "core/run.h"
@@ -34,7 +35,8 @@ class Narrator {
  private:
   void say_gave_up(core::Refusal why, TimePoint now);
   void say_lost(core::Loss why);
-  void say_released(const core::Released& released);
+  void say_released(const core::Released& released, TimePoint now);
+  void say_of_servers(TimePoint now, bool last);
   void say_finished(const core::Verdict& verdict);
   void say_request(const core::Send& send);
   void say_answer(const core::NodeAnswer& answer);
@@ -43,10 +45,12 @@ class Narrator {
   std::string server_reasons(bool held_too) const;
   std::string after_waiting(TimePoint now) const;
   bool waiting() const;
+  bool watches_servers() const;
 
   const Options& options_;
   const core::Run& run_;
   const std::vector<std::string> servers_;
+  ServerWatch watch_;
   Log& log_;
   const bool on_terminal_;
   TimePoint began_;

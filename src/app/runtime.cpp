@@ -71,8 +71,10 @@ Runtime::Runtime(const Options& options, const os::InheritedSignals& signals,
   identity_.key = options.key;
   identity_.run_id = os::random_id();
   identity_.ttl = options.timing.ttl;
-  identity_.wall_ms = os::wall_ms;
-  identity_.token = [this](core::Attempt attempt) { return token(attempt); };
+  identity_.token = [this](core::Attempt attempt) { return attempt_text(attempt).token; };
+  identity_.wall_ms = [this](core::Attempt attempt) { return attempt_text(attempt).begun_ms; };
+  identity_.min_uptime = options.min_uptime;
+  identity_.several = options.servers.size() > 1;
   const redis::NodeLimits limits{.connect = options.timing.connect_limit(),
                                  .silence = options.timing.connect_limit()};
   std::vector<std::string> names;
@@ -93,19 +95,18 @@ Runtime::Runtime(const Options& options, const os::InheritedSignals& signals,
 Runtime::~Runtime() = default;
 
 /// One text for each attempt, whichever server it goes to: begun when the attempt is.
-Token Runtime::token(core::Attempt attempt) {
-  if (tokens_.empty() || tokens_.back().first != attempt) {
-    const auto known = std::find_if(tokens_.begin(), tokens_.end(),
-                                    [attempt](const auto& one) { return one.first == attempt; });
-    if (known != tokens_.end()) return known->second;
-    // Only what is still unanswered can ask for an earlier one.
-    if (tokens_.size() > 16) tokens_.erase(tokens_.begin());
-    tokens_.emplace_back(
-        attempt,
-        redis::make_token(identity_.run_id, attempt,
-                          {.host = host_, .pid = ::getpid(), .since = os::wall_ms() / 1000}));
-  }
-  return tokens_.back().second;
+const Runtime::AttemptText& Runtime::attempt_text(core::Attempt attempt) {
+  const auto known = std::find_if(attempts_.begin(), attempts_.end(),
+                                  [attempt](const auto& one) { return one.attempt == attempt; });
+  if (known != attempts_.end()) return *known;
+  // Only what is still unanswered can ask for an earlier one.
+  if (attempts_.size() > 64) attempts_.pop_front();
+  const std::int64_t begun = os::wall_ms();
+  attempts_.push_back({attempt,
+                       redis::make_token(identity_.run_id, attempt,
+                                         {.host = host_, .pid = ::getpid(), .since = begun / 1000}),
+                       begun});
+  return attempts_.back();
 }
 
 core::Verdict Runtime::run() {
@@ -222,11 +223,12 @@ void Runtime::perform(const core::RunEffect& effect) {
 }
 
 void Runtime::spawn(const core::Spawn& order) {
-  command_environment_ = command_environment(environment_, {.name = options_.name,
-                                                            .key = options_.key,
-                                                            .token = token(order.attempt),
-                                                            .fence = order.fence,
-                                                            .ttl = options_.timing.ttl});
+  command_environment_ =
+      command_environment(environment_, {.name = options_.name,
+                                         .key = options_.key,
+                                         .token = attempt_text(order.attempt).token,
+                                         .fence = order.fence,
+                                         .ttl = options_.timing.ttl});
   command_ = options_.command;
   argv_ = pointers(command_);
   envp_ = pointers(command_environment_);

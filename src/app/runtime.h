@@ -3,6 +3,7 @@
 // a deadline that has passed counts before news that would move it.
 #pragma once
 
+#include <cstdint>
 #include <deque>
 #include <memory>
 #include <string>
@@ -32,7 +33,13 @@ class Runtime {
   core::Verdict run();
 
  private:
-  Token token(core::Attempt attempt);
+  /// What one attempt says to every server.
+  struct AttemptText {
+    core::Attempt attempt;
+    Token token;
+    std::int64_t begun_ms = 0;  ///< by the wall clock
+  };
+  const AttemptText& attempt_text(core::Attempt attempt);
   void turn();
   void feed(const core::RunInput& input);
   void feed_answers();
@@ -60,7 +67,7 @@ class Runtime {
   std::unique_ptr<Narrator> narrator_;
 
   TimePoint now_;
-  std::vector<std::pair<core::Attempt, Token>> tokens_;
+  std::deque<AttemptText> attempts_;
   const std::string host_;
   std::vector<std::string> command_environment_;
   std::vector<std::string> command_;

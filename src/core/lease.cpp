@@ -1,4 +1,4 @@
-// The frame of the lease, and its life from Granted on: renewing, losing, giving back.
+// The frame of the lease: what comes in, and what all its phases share.
 #include "core/lease.h"
 
 #include <algorithm>
@@ -7,6 +7,10 @@
 #include "base/assert.h"
 
 namespace redlock::core {
+
+bool Lease::sets_key(RequestKind kind) {
+  return kind == RequestKind::acquire || kind == RequestKind::heal;
+}
 
 Lease::Lease(const LeaseConfig& config, const Draw& draw)
     : config_(config), draw_(draw), nodes_(config.nodes) {
@@ -18,6 +22,8 @@ LeaseEffects Lease::step(TimePoint now, const LeaseInput& input) {
   RR_ASSERT(now >= now_);
   now_ = now;
   effects_.clear();
+  // A lease that has run out is lost before any news: nothing that is said later revives it.
+  if (state_ == State::held) judge_lease(valid_until());
   if (state_ != State::ended) {
     std::visit([this](const auto& what) { on(what); }, input);
   }
@@ -34,11 +40,25 @@ void Lease::on(const Begin&) {
 void Lease::on(const NodeLink& link) {
   NodeState& node = nodes_.at(link.node.get());
   node.up = link.up;
-  if (!link.up) return;
+  if (!link.up) {
+    // Perhaps it restarted and forgot: the sooner that is known, the sooner it can be healed.
+    const bool idle = node.holds && !node.question && node.ask_again_at.is_never();
+    if (state_ == State::held && idle) ask_again_later(node);
+    return;
+  }
   // What was queued while connecting leaves now.
   for (std::optional<Flight>* flight : {&node.question, &node.giving_back}) {
-    if (flight->has_value() && (*flight)->on_wire.is_never()) (*flight)->on_wire = now_;
+    if (!flight->has_value() || !(*flight)->on_wire.is_never()) continue;
+    (*flight)->on_wire = now_;
+    note_on_wire(node, **flight);
   }
+}
+
+/// From here on the server may execute it, whatever becomes of the answer.
+void Lease::note_on_wire(NodeState& node, const Flight& flight) {
+  if (!sets_key(flight.kind)) return;
+  node.may_carry = true;
+  node.carried = flight.attempt;
 }
 
 void Lease::on(const NodeAnswer& answer) {
@@ -50,10 +70,17 @@ void Lease::on(const NodeAnswer& answer) {
   } else {
     RR_ASSERT(node.question && node.question->id == answer.request);
     const Flight flight = *std::exchange(node.question, std::nullopt);
-    if (flight.kind == RequestKind::acquire) {
-      note_acquire_answer(node, flight, answer.outcome);
-    } else {
-      note_renew_answer(node, flight, answer.outcome);
+    switch (flight.kind) {
+      case RequestKind::acquire:
+      case RequestKind::heal:
+        note_acquire_answer(index, flight, answer.outcome);
+        break;
+      case RequestKind::renew:
+        note_renew_answer(node, flight, answer.outcome);
+        break;
+      case RequestKind::release:
+        RR_ASSERT(false);
+        break;
     }
   }
   switch (state_) {
@@ -68,7 +95,7 @@ void Lease::on(const NodeAnswer& answer) {
       if (nothing_to_wait_for()) finish_releasing();
       break;
     case State::held:
-      renew_due();
+      keep_up();
       break;
     case State::idle:
     case State::pausing:
@@ -81,9 +108,9 @@ void Lease::on(const NodeAnswer& answer) {
 void Lease::on(const GiveBack& give_back) {
   if (state_ == State::releasing) return;
   state_ = State::releasing;
-  phase_end_ = now_ + give_back.limit;
-  for (NodeState& node : nodes_) node.ask_again_at = now_;
-  give_back_due();
+  // Whoever worked for long does not mind to wait a little for servers that are late.
+  const Duration worked = (now_ - attempt_began_) / 10;
+  begin_giving_back(now_ + give_back.limit, std::min(worked, config_.timing.node_timeout));
   if (nothing_to_wait_for()) finish_releasing();
 }
 
@@ -111,15 +138,14 @@ void Lease::on(const Tick&) {
       break;
     case State::clearing:
       give_back_due();
-      if (phase_end_ <= now_) finish_clearing();
+      if (phase_end_ <= now_ || nothing_to_wait_for()) finish_clearing();
       break;
     case State::releasing:
       give_back_due();
-      if (phase_end_ <= now_) finish_releasing();
+      if (phase_end_ <= now_ || nothing_to_wait_for()) finish_releasing();
       break;
     case State::held:
-      judge_lease(valid_until());
-      if (state_ == State::held) renew_due();
+      keep_up();
       break;
     case State::idle:
     case State::lost:
@@ -146,123 +172,47 @@ void Lease::send(std::size_t index, RequestKind kind, Attempt attempt) {
   std::optional<Flight>& place = kind == RequestKind::release ? node.giving_back : node.question;
   RR_ASSERT(!place);  // keeps (2)
   place = flight;
-  if (kind == RequestKind::acquire) {
-    node.may_carry = true;
-    node.carried = attempt;
-  }
+  if (node.up) note_on_wire(node, flight);
+  if (node.report.wanting_since.is_never()) node.report.wanting_since = now_;
   effects_.emplace_back(Send{
       NodeIndex(index),
       {.id = flight.id, .kind = kind, .attempt = attempt, .fence = fence_},
   });
 }
 
-void Lease::renew_due() {
-  for (std::size_t i = 0; i < nodes_.size(); ++i) {
-    NodeState& node = nodes_[i];
-    if (!node.holds || node.question || node.ask_again_at > now_) continue;
-    node.ask_again_at = now_ + config_.timing.renew_interval;
-    send(i, RequestKind::renew, attempt_);
-  }
-}
-
-void Lease::note_renew_answer(NodeState& node, const Flight& flight, const Outcome& outcome) {
-  const TimePoint before = valid_until();
-  note_said(node, outcome);
-  switch (outcome.answer) {
-    case Answer::granted:
-      node.lease_end = std::max(node.lease_end, lease_end(flight.sent, config_.timing));
-      // To what it was asked for, which may be less than what is wanted by now.
-      if (outcome.raised) node.counter = std::max(node.counter, flight.fence);
-      break;
-    case Answer::held:
-    case Answer::foreign:
-    case Answer::gone:
-      node.holds = false;
-      node.denies = true;
-      node.may_carry = false;
-      node.lease_end = TimePoint::past();
-      break;
-    case Answer::failed:
-    case Answer::refused:
-    case Answer::misconfigured:
-    case Answer::unknown:
-      // Not a loss: the server may still have the key, and lease_end says for how long.
-      node.ask_again_at = std::min(node.ask_again_at, now_ + retry_pause());
-      break;
-  }
-  if (state_ == State::held) judge_lease(before);
-}
-
-void Lease::judge_lease(TimePoint before) {
-  std::size_t denials = 0;
-  bool foreign = false;
-  for (const NodeState& node : nodes_) {
-    if (!node.denies) continue;
-    ++denials;
-    foreign = foreign || node.report.answer != Answer::gone;
-  }
-  if (denials > nodes_.size() - quorum()) {
-    state_ = State::lost;
-    effects_.emplace_back(Lost{foreign ? Loss::foreign : Loss::gone});
-  } else if (valid_until() <= now_) {
-    state_ = State::lost;
-    effects_.emplace_back(Lost{Loss::expired});
-  } else if (valid_until() != before) {
-    effects_.emplace_back(Extended{valid_until()});
-  }
-}
-
-void Lease::note_release_answer(NodeState& node, const Outcome& outcome) {
-  switch (outcome.answer) {
-    case Answer::granted:
-      node.may_carry = false;
-      break;
-    case Answer::held:
-    case Answer::foreign:
-    case Answer::gone:
-      node.may_carry = false;
-      if (node.holds) untouched_ = false;
-      break;
-    case Answer::failed:
-    case Answer::unknown:
-      note_said(node, outcome);
-      node.ask_again_at = now_ + retry_pause();
-      break;
-    case Answer::refused:
-    case Answer::misconfigured:
-      note_said(node, outcome);
-      node.hopeless = true;
-      break;
-  }
-}
-
-void Lease::give_back_due() {
-  for (std::size_t i = 0; i < nodes_.size(); ++i) {
-    const NodeState& node = nodes_[i];
-    if (!node.may_carry || node.hopeless || node.giving_back) continue;
-    if (node.ask_again_at <= now_) send(i, RequestKind::release, node.carried);
-  }
-}
-
-bool Lease::nothing_to_wait_for() const {
-  return std::none_of(nodes_.begin(), nodes_.end(),
-                      [](const NodeState& node) { return node.may_carry && !node.hopeless; });
-}
-
-void Lease::finish_releasing() {
-  state_ = State::ended;
-  const bool everywhere = std::none_of(nodes_.begin(), nodes_.end(),
-                                       [](const NodeState& node) { return node.may_carry; });
-  effects_.emplace_back(Released{.everywhere = everywhere, .untouched = untouched_});
-}
-
 void Lease::note_said(NodeState& node, const Outcome& outcome) const {
-  node.report = {.answer = outcome.answer,
-                 .remaining = outcome.remaining,
-                 .holder = outcome.holder,
-                 .reason = outcome.reason,
-                 .silent = false,
-                 .said = now_};
+  NodeReport& report = node.report;
+  report.answer = outcome.answer;
+  report.remaining = outcome.remaining;
+  report.holder = outcome.holder;
+  report.holder_id = outcome.holder_id;
+  report.reason = outcome.reason;
+  report.uptime_hidden = report.uptime_hidden || outcome.uptime_hidden;
+  report.silent = false;
+  report.said = now_;
+  switch (outcome.answer) {
+    case Answer::granted:
+    case Answer::held:
+    case Answer::foreign:
+    case Answer::gone:
+    case Answer::young:
+      report.wanting_since = TimePoint::never();
+      break;
+    case Answer::failed:
+    case Answer::refused:
+    case Answer::misconfigured:
+    case Answer::misplaced:
+    case Answer::unknown:
+      break;
+  }
+}
+
+std::optional<std::size_t> Lease::twin_of(std::size_t index) const {
+  const std::string& server = nodes_[index].server;
+  for (std::size_t i = 0; i < nodes_.size() && !server.empty(); ++i) {
+    if (i != index && nodes_[i].server == server) return i;
+  }
+  return std::nullopt;
 }
 
 /// After an error or silence: soon, but not in step with rivals, and not so soon that a short
@@ -291,23 +241,6 @@ TimePoint Lease::wakeup() const {
   }
   RR_ASSERT(false);
   return TimePoint::never();
-}
-
-TimePoint Lease::held_wakeup() const {
-  TimePoint when = valid_until();
-  for (const NodeState& node : nodes_) {
-    if (node.holds && !node.question) when = std::min(when, node.ask_again_at);
-  }
-  return when;
-}
-
-TimePoint Lease::giving_back_wakeup() const {
-  TimePoint when = phase_end_;
-  for (const NodeState& node : nodes_) {
-    const bool due = node.may_carry && !node.hopeless && !node.giving_back;
-    if (due) when = std::min(when, node.ask_again_at);
-  }
-  return when;
 }
 
 }  // namespace redlock::core

@@ -12,6 +12,8 @@
 //     before the lease gives up, pauses or ends. Silence and errors count as "may carry".
 // (4) An attempt has its own token, so a late release never touches a later attempt.
 // (5) Lost is final: nothing is acquired or renewed after it.
+// (6) A key is put back (heal) only where it is missing, and only after a quorum of other servers
+//     has confirmed the lease by requests sent no earlier than the one that found it missing.
 #pragma once
 
 #include <optional>
@@ -38,7 +40,8 @@ struct LeaseConfig {
 
 /// Why a lock was not obtained.
 enum class Refusal {
-  held,           ///< a quorum said that somebody else has it
+  held,           ///< a quorum said that one other has it
+  contended,      ///< so many servers are held by this one and that one that nobody got a quorum
   unavailable,    ///< too few servers answered, or were able to grant it
   denied,         ///< credentials or rights are missing on too many servers
   misconfigured,  ///< too many of the servers are none that can hold a lock
@@ -97,10 +100,12 @@ struct Lost {
 struct GaveUp {
   Refusal why;
 };
-/// Ended after GiveBack: `everywhere` if no server can still carry our key, `untouched` if on each
-/// server the key was still ours (or never had been).
+/// Ended after GiveBack: `everywhere` if no server can still carry our key, `free` if at least a
+/// quorum does not, so that the next may have the lock; `untouched` if on each server the key was
+/// still ours (or never had been).
 struct Released {
   bool everywhere = true;
+  bool free = true;
   bool untouched = true;
 };
 
@@ -112,11 +117,19 @@ struct NodeReport {
   Answer answer = Answer::unknown;
   Duration remaining;
   std::string holder;
+  std::string holder_id;
   std::string reason;
   /// The connection stood and the answer did not come within node_timeout.
   bool silent = false;
+  /// Asked how long it has been up, it may not say.
+  bool uptime_hidden = false;
   /// When it was said.
   TimePoint said;
+  /// Since when it owes a useful answer: the first of the requests in a row that are unanswered or
+  /// ended in an error. never() if it owes none.
+  TimePoint wanting_since = TimePoint::never();
+  /// Another entry of the list that turned out to be this very server.
+  std::optional<NodeIndex> twin;
 };
 
 class Lease {
@@ -161,18 +174,26 @@ class Lease {
   };
   struct NodeState {
     bool up = false;
-    std::optional<Flight> question;  ///< an acquire or renew
+    std::optional<Flight> question;  ///< an acquire, heal or renew
     std::optional<Flight> giving_back;
     bool holds = false;        ///< has our token of this attempt, as far as we know
-    bool may_carry = false;    ///< may have stored a token of ours that no release stands behind
+    bool may_carry = false;    ///< may have stored a token of ours, as far as we know
+    Attempt carried;           ///< the attempt whose token it may carry
     bool answered = false;     ///< has spoken in this attempt
     bool denies = false;       ///< held: said foreign or gone
-    FencingToken raise_asked;  ///< acquiring: was asked to raise its fencing counter to this
+    bool foreign = false;      ///< held: and it was foreign
     bool hopeless = false;     ///< giving back: will not take a release from us
+    bool try_failed = false;   ///< giving back: one release came to nothing
+    FencingToken counter;      ///< its fencing counter, as far as we know
+    FencingToken raise_asked;  ///< acquiring: was asked to raise its counter to this
     TimePoint lease_end = TimePoint::past();
-    FencingToken counter;
-    TimePoint ask_again_at = TimePoint::never();  ///< held: next renewal; giving back: next try
-    Attempt carried;                              ///< the attempt whose token it may carry
+    TimePoint confirmed = TimePoint::past();  ///< when the last renewal that it granted was sent
+    TimePoint missing = TimePoint::past();    ///< when the request that found no key was sent
+    std::uint64_t renewed_in = 0;             ///< the last round in which it was asked to renew
+    std::uint64_t healed_in = 0;              ///< the last round in which it was asked to heal
+    int errors = 0;                           ///< in a row
+    TimePoint ask_again_at = TimePoint::never();  ///< after an error, and for a release
+    std::string server;
     NodeReport report;
   };
 
@@ -187,30 +208,50 @@ class Lease {
   // Acquiring (lease_acquire.cpp).
   void begin_attempt();
   void ask_acquire(std::size_t node);
-  void note_acquire_answer(NodeState& node, const Flight& flight, const Outcome& outcome);
+  void note_acquire_answer(std::size_t node, const Flight& flight, const Outcome& outcome);
+  void take(NodeState& node, const Flight& flight, const Outcome& outcome);
   void mark_silent();
   void judge_attempt();
+  bool list_is_wrong();
   void grant_or_raise();
+  void ask_to_raise(std::size_t node);
+  bool waits_for_stragglers();
+  void grant();
   void fail_attempt(Refusal why, bool undecided);
   void finish_clearing();
-  void pause_until(TimePoint when);
   Refusal refusal_of_votes() const;
+  std::size_t held_by_one() const;
   bool worth_another_try() const;
   Duration until_quorum_expires() const;
   TimePoint acquiring_wakeup() const;
 
-  // Holding and giving back (lease.cpp).
-  void renew_due();
+  // Holding (lease_hold.cpp).
+  void keep_up();
+  void begin_round();
   void note_renew_answer(NodeState& node, const Flight& flight, const Outcome& outcome);
-  void note_release_answer(NodeState& node, const Outcome& outcome);
+  void note_heal_answer(std::size_t node, const Flight& flight, const Outcome& outcome);
+  void ask_again_later(NodeState& node);
+  std::size_t confirmations(const NodeState& missing) const;
+  bool may_heal(const NodeState& node) const;
   void judge_lease(TimePoint before);
-  void give_back_due();
-  bool nothing_to_wait_for() const;
-  void finish_releasing();
   TimePoint held_wakeup() const;
+
+  // Giving back (lease_release.cpp).
+  void begin_giving_back(TimePoint end, Duration patience);
+  void give_back_due();
+  static bool needs_release(const NodeState& node);
+  void note_release_answer(NodeState& node, const Outcome& outcome);
+  bool nothing_to_wait_for() const;
+  bool is_laggard(const NodeState& node) const;
+  void finish_releasing();
   TimePoint giving_back_wakeup() const;
+
+  static bool sets_key(RequestKind kind);
   void send(std::size_t node, RequestKind kind, Attempt attempt);
+  static void note_on_wire(NodeState& node, const Flight& flight);
   void note_said(NodeState& node, const Outcome& outcome) const;
+  /// The other entry of the list that is the same server as `node`, if one is known to be.
+  std::optional<std::size_t> twin_of(std::size_t node) const;
   Duration retry_pause() const;
   std::size_t quorum() const { return quorum_of(nodes_.size()); }
 
@@ -221,13 +262,22 @@ class Lease {
   std::vector<NodeState> nodes_;
   std::uint64_t next_request_ = 1;
   Attempt attempt_;
+  TimePoint attempt_began_ = TimePoint::past();
+  /// A quorum has granted: until here those that have not answered are still listened to.
+  TimePoint stragglers_until_ = TimePoint::never();
   FencingToken fence_;
   Backoff backoff_;
+  /// Held: counts the rounds of renewals; the acquisition is round 0.
+  std::uint64_t round_ = 0;
+  TimePoint round_began_ = TimePoint::past();
+  TimePoint next_round_at_ = TimePoint::never();
   TimePoint give_up_at_ = TimePoint::never();
   /// -n: an undecided vote is tried again until here.
   TimePoint undecided_until_ = TimePoint::never();
   /// The end of the current clearing, pausing or releasing.
   TimePoint phase_end_ = TimePoint::never();
+  /// Giving back: from here on laggards are not waited for, once a quorum is free.
+  TimePoint patient_until_ = TimePoint::never();
   Refusal last_refusal_ = Refusal::unavailable;
   /// The last attempt ended without a verdict of a quorum although enough servers are there.
   bool undecided_ = false;

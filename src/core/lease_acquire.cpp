@@ -13,22 +13,32 @@ constexpr Duration kLastClearing = Duration::milliseconds(100);
 /// for the same instant spread over the span.
 constexpr Duration kAfterExpiryLeast = Duration::milliseconds(1);
 constexpr Duration kAfterExpiryMost = Duration::milliseconds(20);
+/// When a quorum has granted, the others are listened to for this fraction of the time that took:
+/// long enough for a server that is named twice to be recognized, too short to be felt.
+constexpr std::int64_t kStragglerFraction = 8;
+constexpr Duration kStragglersMost = Duration::milliseconds(20);
 
 }  // namespace
 
 void Lease::begin_attempt() {
   state_ = State::acquiring;
   attempt_ = Attempt(attempt_.get() + 1);
+  attempt_began_ = now_;
+  stragglers_until_ = TimePoint::never();
   fence_ = FencingToken();
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     NodeState& node = nodes_[i];
     node.holds = false;
     node.answered = false;
     node.denies = false;
-    node.raise_asked = FencingToken();
+    node.foreign = false;
     node.hopeless = false;
-    node.lease_end = TimePoint::past();
     node.counter = FencingToken();
+    node.raise_asked = FencingToken();
+    node.lease_end = TimePoint::past();
+    node.confirmed = TimePoint::past();
+    node.missing = TimePoint::past();
+    node.errors = 0;
     // A server that has not answered the attempt before is silent in this one too, until it does.
     node.report.silent = node.question || node.giving_back;
     ask_acquire(i);
@@ -39,29 +49,43 @@ void Lease::begin_attempt() {
 void Lease::ask_acquire(std::size_t index) {
   NodeState& node = nodes_[index];
   if (node.question || node.giving_back || node.answered) return;
+  const bool hidden = node.report.uptime_hidden;
   node.report = {};
+  node.report.uptime_hidden = hidden;
   send(index, RequestKind::acquire, attempt_);
 }
 
-void Lease::note_acquire_answer(NodeState& node, const Flight& flight, const Outcome& outcome) {
-  const bool executed_nowhere = outcome.answer == Answer::unknown && flight.on_wire.is_never();
-  const bool denied = outcome.answer == Answer::held || outcome.answer == Answer::refused ||
-                      outcome.answer == Answer::misconfigured;
-  if ((executed_nowhere || denied) && node.carried == flight.attempt) node.may_carry = false;
+void Lease::note_acquire_answer(std::size_t index, const Flight& flight, const Outcome& outcome) {
+  NodeState& node = nodes_[index];
+  const bool denied = outcome.answer == Answer::held || outcome.answer == Answer::young ||
+                      outcome.answer == Answer::refused ||
+                      outcome.answer == Answer::misconfigured ||
+                      outcome.answer == Answer::misplaced;
+  if (denied && node.carried == flight.attempt) node.may_carry = false;
   if (flight.attempt != attempt_) return;
   node.answered = true;
+  if (!outcome.server.empty()) node.server = outcome.server;
   note_said(node, outcome);
-  if (outcome.answer == Answer::held) last_held_ = node.report;
+  if (state_ == State::held) {
+    note_heal_answer(index, flight, outcome);
+  } else if (state_ == State::acquiring) {
+    if (outcome.answer == Answer::held) last_held_ = node.report;
+    if (outcome.answer == Answer::granted) take(node, flight, outcome);
+  }
+}
+
+/// The server has our key, by an answer that came while that matters.
+void Lease::take(NodeState& node, const Flight& flight, const Outcome& outcome) {
   // A release stands behind the answer already: what it granted is not to be counted.
-  if (outcome.answer != Answer::granted || node.giving_back) return;
-  const bool counts = state_ == State::acquiring || state_ == State::held;
-  if (!counts) return;
-  const TimePoint before = valid_until();
+  if (node.giving_back) return;
   node.holds = true;
-  node.lease_end = lease_end(flight.sent, config_.timing);
+  node.denies = false;
+  node.foreign = false;
+  node.errors = 0;
+  node.lease_end = std::max(node.lease_end, lease_end(flight.sent, config_.timing));
   node.counter = outcome.fence;
-  node.ask_again_at = flight.sent + config_.timing.renew_interval;
-  if (state_ == State::held) judge_lease(before);
+  node.renewed_in = round_;
+  node.ask_again_at = TimePoint::never();
 }
 
 void Lease::mark_silent() {
@@ -73,6 +97,10 @@ void Lease::mark_silent() {
 
 /// An attempt ends as soon as nothing that is still out can change its verdict.
 void Lease::judge_attempt() {
+  if (list_is_wrong()) {
+    fail_attempt(Refusal::misconfigured, false);
+    return;
+  }
   std::size_t holding = 0;
   std::size_t held = 0;
   std::size_t open = 0;
@@ -86,12 +114,42 @@ void Lease::judge_attempt() {
     return;
   }
   const bool grant_possible = holding + open >= quorum();
-  const bool held_possible = held < quorum() && held + open >= quorum();
-  if (grant_possible && open > 0) return;
-  if (held_possible && open > 0) return;
+  const bool held_possible = held_by_one() < quorum() && held_by_one() + open >= quorum();
+  if (open > 0 && (grant_possible || held_possible)) return;
   const Refusal why = refusal_of_votes();
-  const bool split = why == Refusal::unavailable && holding + held >= quorum();
-  fail_attempt(why, split || worth_another_try());
+  if (why == Refusal::unavailable && holding + held >= quorum()) {
+    fail_attempt(Refusal::contended, true);
+  } else {
+    fail_attempt(why, worth_another_try());
+  }
+}
+
+/// A mistake that is certain: one server named twice would vote twice, and a Sentinel never votes.
+bool Lease::list_is_wrong() {
+  bool wrong = false;
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    NodeState& node = nodes_[i];
+    if (!node.answered) continue;
+    const std::optional<std::size_t> twin = twin_of(i);
+    if (twin) node.report.twin = NodeIndex(*twin);
+    wrong = wrong || twin || node.report.answer == Answer::misplaced;
+  }
+  return wrong;
+}
+
+/// How many servers are held by the same other holder.
+std::size_t Lease::held_by_one() const {
+  std::size_t most = 0;
+  for (const NodeState& one : nodes_) {
+    if (!one.answered || one.report.answer != Answer::held) continue;
+    const auto same = static_cast<std::size_t>(
+        std::count_if(nodes_.begin(), nodes_.end(), [&one](const NodeState& node) {
+          return node.answered && node.report.answer == Answer::held &&
+                 node.report.holder_id == one.report.holder_id;
+        }));
+    most = std::max(most, same);
+  }
+  return most;
 }
 
 Refusal Lease::refusal_of_votes() const {
@@ -101,7 +159,7 @@ Refusal Lease::refusal_of_votes() const {
         [answer](const NodeState& node) { return node.answered && node.report.answer == answer; }));
   };
   const std::size_t blocking = nodes_.size() - quorum() + 1;
-  if (saying(Answer::held) >= quorum()) return Refusal::held;
+  if (held_by_one() >= quorum()) return Refusal::held;
   if (saying(Answer::misconfigured) >= blocking) return Refusal::misconfigured;
   if (saying(Answer::refused) >= blocking) return Refusal::denied;
   return Refusal::unavailable;
@@ -121,45 +179,74 @@ bool Lease::worth_another_try() const {
 /// there. Taking the largest without raising the others, or raising servers that do not hold our
 /// key, gives duplicates.
 void Lease::grant_or_raise() {
+  if (waits_for_stragglers()) return;
   for (const NodeState& node : nodes_) {
     if (node.holds) fence_ = std::max(fence_, node.counter);
   }
   std::size_t agreeing = 0;
   std::size_t possible = 0;
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
-    NodeState& node = nodes_[i];
+    ask_to_raise(i);
+    const NodeState& node = nodes_[i];
     if (node.holds && node.counter >= fence_) {
       ++agreeing;
-    } else if (node.holds && !node.question && node.raise_asked < fence_) {
-      node.raise_asked = fence_;
-      send(i, RequestKind::renew, attempt_);
+      continue;
     }
-    const bool open = node.question ? !node.report.silent : !node.answered && !node.report.silent;
-    if (open) ++possible;
+    const bool open = node.question || !node.answered;
+    if (open && !node.report.silent) ++possible;
   }
   if (agreeing >= quorum()) {
-    const TimePoint stop = deadlines_for(valid_until(), config_.timing).stop;
-    if (stop - now_ < config_.timing.renew_interval) {
-      fail_attempt(Refusal::unavailable, true);
-      return;
-    }
-    state_ = State::held;
-    effects_.emplace_back(
-        Granted{.attempt = attempt_, .valid_until = valid_until(), .fence = fence_});
+    grant();
   } else if (agreeing + possible < quorum()) {
     fail_attempt(Refusal::unavailable, true);
   }
 }
 
+void Lease::ask_to_raise(std::size_t index) {
+  NodeState& node = nodes_[index];
+  if (!node.holds || node.question || node.counter >= fence_ || node.raise_asked >= fence_) return;
+  node.raise_asked = fence_;
+  send(index, RequestKind::renew, attempt_);
+}
+
+bool Lease::waits_for_stragglers() {
+  if (stragglers_until_.is_never()) {
+    const Duration share = (now_ - attempt_began_) / kStragglerFraction;
+    stragglers_until_ = now_ + std::min(share, kStragglersMost);
+  }
+  if (stragglers_until_ <= now_) return false;
+  // Without a connection a server cannot be about to answer.
+  return std::any_of(nodes_.begin(), nodes_.end(), [](const NodeState& node) {
+    return node.up && !node.answered && !node.report.silent;
+  });
+}
+
+void Lease::grant() {
+  const TimePoint stop = deadlines_for(valid_until(), config_.timing).stop;
+  if (stop - now_ < config_.timing.renew_interval) {
+    fail_attempt(Refusal::unavailable, true);
+    return;
+  }
+  state_ = State::held;
+  round_ = 0;
+  round_began_ = attempt_began_;
+  next_round_at_ = attempt_began_ + config_.timing.renew_interval;
+  for (NodeState& node : nodes_) {
+    node.renewed_in = 0;
+    node.healed_in = 0;
+    node.ask_again_at = TimePoint::never();
+  }
+  effects_.emplace_back(
+      Granted{.attempt = attempt_, .valid_until = valid_until(), .fence = fence_});
+}
+
 void Lease::fail_attempt(Refusal why, bool undecided) {
   last_refusal_ = why;
   undecided_ = undecided;
-  if (why == Refusal::held) seen_held_ = true;
+  if (why == Refusal::held || why == Refusal::contended) seen_held_ = true;
   state_ = State::clearing;
   const Duration limit = give_up_at_ <= now_ ? kLastClearing : config_.timing.node_timeout;
-  phase_end_ = now_ + limit;
-  for (NodeState& node : nodes_) node.ask_again_at = now_;
-  give_back_due();
+  begin_giving_back(now_ + limit, Duration());
   if (nothing_to_wait_for()) finish_clearing();
 }
 
@@ -169,7 +256,8 @@ void Lease::finish_clearing() {
   const bool try_again = waiting ? now_ < give_up_at_ : undecided_ && now_ < undecided_until_;
   if (final || !try_again) {
     state_ = State::ended;
-    const bool held = !final && seen_held_;
+    const bool by_one = last_refusal_ == Refusal::contended;
+    const bool held = !final && !by_one && seen_held_;
     effects_.emplace_back(GaveUp{held ? Refusal::held : last_refusal_});
     return;
   }
@@ -178,12 +266,8 @@ void Lease::finish_clearing() {
     const Duration jitter = draw_between(draw_, kAfterExpiryLeast, kAfterExpiryMost);
     next = std::min(next, now_ + until_quorum_expires() + jitter);
   }
-  pause_until(std::min(next, waiting ? give_up_at_ : undecided_until_));
-}
-
-void Lease::pause_until(TimePoint when) {
   state_ = State::pausing;
-  phase_end_ = when;
+  phase_end_ = std::min(next, waiting ? give_up_at_ : undecided_until_);
 }
 
 /// Until so many of the keys in the way have run out that a quorum would be free.
@@ -200,6 +284,7 @@ Duration Lease::until_quorum_expires() const {
 
 TimePoint Lease::acquiring_wakeup() const {
   TimePoint when = give_up_at_;
+  if (stragglers_until_ > now_) when = std::min(when, stragglers_until_);
   for (const NodeState& node : nodes_) {
     if (!node.question || node.report.silent || node.question->on_wire.is_never()) continue;
     when = std::min(when, node.question->on_wire + config_.timing.node_timeout);

@@ -16,6 +16,7 @@ constexpr Duration kShortReleaseLimit = Duration::seconds(1);
 Ending ending_of(Refusal why) {
   switch (why) {
     case Refusal::held:
+    case Refusal::contended:
       return Ending::held;
     case Refusal::unavailable:
       return Ending::unavailable;

@@ -48,9 +48,13 @@ struct LockIdentity {
   /// The token of one attempt: for the same attempt always the same text, made by make_token()
   /// with this run_id.
   std::function<Token(core::Attempt)> token;
-  /// Milliseconds since the epoch: the fencing counter never falls below it, so that it grows even
-  /// after a server lost its memory.
-  std::function<std::int64_t()> wall_ms;
+  /// Milliseconds since the epoch when the attempt was begun, for all servers the same: the fencing
+  /// counter never falls below it, so that it grows even after a server lost its memory.
+  std::function<std::int64_t(core::Attempt)> wall_ms;
+  /// A server that has been up for less does not grant a new lock; zero: all do.
+  Duration min_uptime;
+  /// Servers are to say which they are, because one of several could be named twice.
+  bool several = false;
 };
 
 }  // namespace redlock::redis

@@ -6,6 +6,7 @@
 #include <initializer_list>
 
 #include "base/assert.h"
+#include "redis/lock_text.h"
 #include "redis/printable.h"
 
 namespace redlock::redis {
@@ -39,6 +40,8 @@ struct ErrorRow {
 
 constexpr std::string_view kClusterRemedy =
     "a node of a Redis Cluster, which this version cannot use; give a server outside of it";
+constexpr std::string_view kReplicaRemedy =
+    "a replica, unless a failover is under way; give the address of its master";
 constexpr std::string_view kEvalRemedy =
     "the lock needs EVAL; take it out of rename-command, or allow it by ACL: +eval";
 
@@ -54,7 +57,7 @@ constexpr std::array kErrors = {
     ErrorRow{"MISCONF", Where::start, Answer::failed, FollowUp::none, ""},
     ErrorRow{"OOM", Where::start, Answer::failed, FollowUp::none, ""},
     ErrorRow{"NOSCRIPT", Where::start, Answer::failed, FollowUp::none, ""},
-    ErrorRow{"READONLY", Where::start, Answer::failed, FollowUp::reconnect, ""},
+    ErrorRow{"READONLY", Where::start, Answer::failed, FollowUp::reconnect, kReplicaRemedy},
     ErrorRow{"REDIRECT", Where::start, Answer::failed, FollowUp::reconnect, ""},
     ErrorRow{"MOVED", Where::start, Answer::misconfigured, FollowUp::none, kClusterRemedy},
     ErrorRow{"ASK", Where::start, Answer::misconfigured, FollowUp::none, kClusterRemedy},
@@ -170,7 +173,17 @@ Verdict held_by(Answer answer, FollowUp follow_up, const Reply& reply) {
   outcome.answer = answer;
   outcome.remaining = remaining_from(reply.elements[1]);
   outcome.holder = reply.elements[2].text.substr(0, kHolderLimit);
+  // All attempts of one run begin with its RUNID and a dot; other programs use one value for all
+  // servers.
+  const bool ours = parse_holder(outcome.holder).has_value();
+  outcome.holder_id = ours ? outcome.holder.substr(0, outcome.holder.find('.')) : outcome.holder;
   return {std::move(outcome), follow_up};
+}
+
+/// What the acquire script says of the server itself.
+void note_server(const std::string& said, Outcome& outcome) {
+  outcome.uptime_hidden = said == "-";
+  if (!outcome.uptime_hidden) outcome.server = said;
 }
 
 Verdict absent(Answer answer) {
@@ -180,7 +193,7 @@ Verdict absent(Answer answer) {
 }
 
 Verdict judge_acquire(std::int64_t code, const Reply& reply) {
-  if (code == 1 && has_form(reply, {kInteger, kText})) {
+  if (code == 1 && has_form(reply, {kInteger, kText, kText})) {
     const std::string& digits = reply.elements[1].text;
     std::uint64_t fence = 0;
     const auto [end, failure] =
@@ -189,10 +202,13 @@ Verdict judge_acquire(std::int64_t code, const Reply& reply) {
     Outcome outcome;
     outcome.answer = Answer::granted;
     outcome.fence = FencingToken(fence);
+    note_server(reply.elements[2].text, outcome);
     return {std::move(outcome), FollowUp::none};
   }
-  if (code == 0 && has_form(reply, {kInteger, kInteger, kText})) {
-    return held_by(Answer::held, FollowUp::none, reply);
+  if (code == 0 && has_form(reply, {kInteger, kInteger, kText, kText})) {
+    Verdict verdict = held_by(Answer::held, FollowUp::none, reply);
+    note_server(reply.elements[3].text, verdict.outcome);
+    return verdict;
   }
   if (code == -1 && has_form(reply, {kInteger, kInteger})) {
     Outcome outcome;
@@ -209,6 +225,11 @@ Verdict judge_acquire(std::int64_t code, const Reply& reply) {
                     "the key of the fencing counter (the lock's key in braces and :fence) holds "
                     "something else; delete or rename it"),
         FollowUp::none};
+  }
+  if (code == -5 && has_form(reply, {kInteger, kInteger})) {
+    return {with_reason(Answer::young, "it started " + std::to_string(reply.elements[1].integer) +
+                                           "s ago, too recently to vote (--min-uptime)"),
+            FollowUp::none};
   }
   return unexpected();
 }
@@ -257,6 +278,7 @@ Verdict judge(RequestKind kind, const Reply& reply) {
   const std::int64_t code = reply.elements.front().integer;
   switch (kind) {
     case RequestKind::acquire:
+    case RequestKind::heal:
       return judge_acquire(code, reply);
     case RequestKind::renew:
       return judge_renew(code, reply);
@@ -304,7 +326,7 @@ Verdict confirm_absence(const Verdict& claim, const Reply& role) {
 
 Verdict explain_no_eval(const Verdict& claim, const Reply& role) {
   if (role_name(role) != "sentinel") return {claim.outcome, FollowUp::none};
-  return {with_reason(Answer::misconfigured,
+  return {with_reason(Answer::misplaced,
                       "it is a Sentinel, which holds no data; give host and port of the Redis "
                       "server itself"),
           FollowUp::none};

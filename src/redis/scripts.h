@@ -7,11 +7,23 @@ namespace redlock::redis::scripts {
 
 /// A value of another type is WRONGTYPE for GET: somebody else's key, to be left alone. The fencing
 /// counter moves first: when memory runs out there, nothing is acquired. An attempt that arrives
-/// after a newer one of the same run changes nothing.
+/// after a newer one of the same run changes nothing. INFO, which says which server this is and how
+/// long it has been up, is asked only where that matters, and may be forbidden.
 inline constexpr const char* kAcquire = R"lua(
--- KEYS lock, fence; ARGV "RUNID.", token, ttl in ms, least fencing number, attempt
--- {1, fencing number}; {0, pttl, holder}; {-1, pttl} another type; {-3} newer attempt; {-4} bad counter
+-- KEYS lock, fence; ARGV "RUNID.", token, ttl in ms, least fencing number, attempt, least uptime in s or ''
+-- {1, fencing number, server}; {0, pttl, holder, server}; {-1, pttl} another type; {-3} newer attempt;
+-- {-4} bad counter; {-5, uptime in s} too young. server: its run_id; '' unknown; '-' INFO is forbidden
 local function failed(reply) return type(reply) == 'table' and reply.err end
+local server, uptime = '', nil
+if ARGV[6] ~= '' then
+  local info = redis.pcall('INFO', 'server')
+  if failed(info) then
+    server = '-'
+  else
+    server = string.match(info, 'run_id:(%w+)') or ''
+    uptime = tonumber(string.match(info, 'uptime_in_seconds:(%d+)'))
+  end
+end
 local held = redis.pcall('GET', KEYS[1])
 if failed(held) then
   if string.find(held.err, 'WRONGTYPE', 1, true) then return {-1, redis.call('PTTL', KEYS[1])} end
@@ -19,10 +31,12 @@ if failed(held) then
 end
 if held then
   if string.sub(held, 1, #ARGV[1]) ~= ARGV[1] then
-    return {0, redis.call('PTTL', KEYS[1]), string.sub(held, 1, 512)}
+    return {0, redis.call('PTTL', KEYS[1]), string.sub(held, 1, 512), server}
   end
   local attempt = tonumber(string.match(string.sub(held, #ARGV[1] + 1), '^%d+'))
   if attempt and attempt > tonumber(ARGV[5]) then return {-3} end
+elseif uptime and uptime < tonumber(ARGV[6]) then
+  return {-5, uptime}
 end
 local counter = redis.pcall('GET', KEYS[2])
 if failed(counter) then
@@ -36,7 +50,7 @@ local set = redis.pcall('SET', KEYS[2], fence)
 if failed(set) then return set end
 set = redis.pcall('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
 if failed(set) then return set end
-return {1, fence}
+return {1, fence, server}
 )lua";
 
 /// Raising the counter may fail (no right to SET, another type) without failing the renewal; it

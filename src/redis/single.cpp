@@ -67,6 +67,14 @@ std::string text_of(Duration span) {
   return std::to_string(span.ms()) + "ms";
 }
 
+/// In seconds, for the script; empty when nobody wants to know.
+std::string least_uptime(const LockIdentity& identity, bool heals) {
+  const std::int64_t ms = identity.min_uptime.ms();
+  // Redis rounds its own up.
+  if (ms > 0 && !heals) return std::to_string((ms + 999) / 1000 + 1);
+  return identity.several ? "0" : "";
+}
+
 std::vector<std::string> script_command(const core::Request& request, const LockIdentity& identity,
                                         const std::string& fence_key) {
   const std::string& key = identity.key.get();
@@ -75,10 +83,16 @@ std::vector<std::string> script_command(const core::Request& request, const Lock
   std::vector<std::string> command = {"EVAL"};
   switch (request.kind) {
     case core::RequestKind::acquire:
-      command.insert(command.end(),
-                     {scripts::kAcquire, "2", key, fence_key, identity.run_id + ".", token, ttl,
-                      std::to_string(identity.wall_ms()), std::to_string(request.attempt.get())});
+    case core::RequestKind::heal: {
+      // A heal continues a number that has been given out, however the clock stands by now.
+      const bool heals = request.kind == core::RequestKind::heal;
+      const std::string least_fence = heals ? std::to_string(request.fence.get())
+                                            : std::to_string(identity.wall_ms(request.attempt));
+      command.insert(command.end(), {scripts::kAcquire, "2", key, fence_key, identity.run_id + ".",
+                                     token, ttl, least_fence, std::to_string(request.attempt.get()),
+                                     least_uptime(identity, heals)});
       break;
+    }
     case core::RequestKind::renew:
       command.insert(command.end(), {scripts::kRenew, "2", key, fence_key, token, ttl,
                                      std::to_string(request.fence.get())});

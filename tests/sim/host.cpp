@@ -26,9 +26,11 @@ void Host::begin() {
   config.supervision.timing = world_.timing;
   inbox_.clear();
   for (Link& link : links_) {
-    const std::uint64_t epoch = link.epoch + 1;
-    link = {};
-    link.epoch = epoch;
+    // A new process has no connection; the network does not change for it.
+    ++link.epoch;
+    link.up = link.connecting = false;
+    link.waiting.clear();
+    link.unanswered.clear();
   }
   run_ = std::make_unique<core::Run>(config, draw_);
   feed(core::Begin{});
@@ -61,6 +63,7 @@ void Host::schedule_turn() {
 }
 
 void Host::turn() {
+  if (!run_) return;
   if (paused_until_ > world_.schedule.now()) return schedule_turn();
   feed(core::Tick{});
   while (run_ && !inbox_.empty()) {
@@ -111,20 +114,34 @@ void Host::finish(const core::Verdict& verdict) {
       verdict.ending == core::Ending::unavailable || verdict.ending == core::Ending::held;
   if (gave_up) ++world_.report.gave_up;
   if (job_alive_) world_.violate("a run ended before its job");
-  const bool calm = !world_.troubled();
-  const std::uint64_t ended = run_id_;
-  if (calm && verdict.ending == core::Ending::command_exited) {
-    for (SimNode& node : world_.nodes) {
-      if (node.holder(world_.schedule.now()) == ended &&
-          node.stopped_until < world_.schedule.now()) {
-        world_.violate("a clean end left its key behind");
-      }
-    }
-  }
+  if (verdict.ending == core::Ending::command_exited) check_left_behind();
   end_run();
 }
 
+/// After a clean end no server that could be reached for the last second keeps the key; what is
+/// under way to a slow one has arrived a second later. Where a connection broke, what was under way
+/// on it may arrive behind the release; the ttl ends that.
+void Host::check_left_behind() {
+  const TimePoint a_second_ago = world_.schedule.now() - Duration::seconds(1);
+  std::vector<std::size_t> reachable;
+  for (std::size_t i = 0; i < links_.size(); ++i) {
+    const bool heard = links_[i].silent_until < a_second_ago;
+    const bool ran = world_.nodes[i].stopped_until < a_second_ago;
+    const bool intact = links_[i].broken_at < a_second_ago;
+    if (!world_.troubled() && heard && ran && intact) reachable.push_back(i);
+  }
+  world_.schedule.in(Duration::milliseconds(900), [this, reachable, ended = run_id_] {
+    for (const std::size_t i : reachable) {
+      if (world_.nodes[i].holder(world_.schedule.now()) == ended) {
+        world_.violate("a clean end left its key behind");
+      }
+    }
+  });
+}
+
 void Host::end_run() {
+  // Nobody watches the connections any more.
+  for (Link& link : links_) ++link.epoch;
   run_.reset();
   fence_.reset();
   ++start_number_;
@@ -178,7 +195,8 @@ void Host::connect(std::size_t node) {
 void Host::break_link(std::size_t node) {
   Link& link = links_[node];
   world_.note(2);
-  ++link.epoch;
+  link.broken.insert(link.epoch++);
+  link.broken_at = world_.schedule.now();
   const bool was_up = std::exchange(link.up, false);
   link.connecting = false;
   core::Outcome nothing;
@@ -208,7 +226,8 @@ void Host::transmit(std::size_t node, const core::Request& request) {
   link.last_there = std::max({link.last_there, world_.schedule.now() + delay(), link.silent_until});
   world_.schedule.at(link.last_there, [this, node, request, dies_with_link, delay,
                                        epoch = link.epoch, run = run_id_] {
-    if (dies_with_link && links_[node].epoch != epoch) return;
+    // Whoever ends cleanly leaves what is under way to the system, which delivers it.
+    if (dies_with_link && links_[node].broken.contains(epoch)) return;
     const TimePoint executed = std::max(world_.schedule.now(), world_.nodes[node].stopped_until);
     world_.schedule.at(executed, [this, node, request, delay, epoch, run] {
       const core::Outcome outcome =

@@ -6,6 +6,7 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "core/fence.h"
@@ -35,6 +36,8 @@ class Host {
     bool up = false;
     bool connecting = false;
     std::uint64_t epoch = 0;
+    std::set<std::uint64_t> broken;  ///< epochs that ended by a break of the connection
+    TimePoint broken_at = TimePoint::from_ns(0);
     TimePoint silent_until = TimePoint::from_ns(0);
     TimePoint last_there = TimePoint::from_ns(0);
     TimePoint last_back = TimePoint::from_ns(0);
@@ -49,6 +52,7 @@ class Host {
   void feed(const core::RunInput& input);
   void perform(const core::RunEffect& effect);
   void finish(const core::Verdict& verdict);
+  void check_left_behind();
   void end_run();
   void kill_job();
 

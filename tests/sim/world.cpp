@@ -24,12 +24,14 @@ core::Outcome SimNode::execute(TimePoint truth, std::uint64_t run, const core::R
   core::Outcome outcome;
   switch (request.kind) {
     case core::RequestKind::acquire:
+    case core::RequestKind::heal:
       if (key_ && (key_->run != run || key_->attempt > request.attempt)) {
         outcome.answer = key_->run == run ? core::Answer::failed : core::Answer::held;
         outcome.remaining = key_->expires - clock_.read(truth);
         return outcome;
       }
       if (!plan_.fence_stands_still || counter_ == 0) ++counter_;
+      counter_ = std::max(counter_, request.fence.get());
       key_ = Key{run, request.attempt, expires};
       outcome.answer = core::Answer::granted;
       outcome.fence = FencingToken(counter_);

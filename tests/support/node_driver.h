@@ -72,6 +72,8 @@ class NodeDriver {
     Duration ttl = Duration::seconds(30);
     redis::NodeLimits limits = {Duration::seconds(20), Duration::seconds(20)};
     std::int64_t wall_ms = 1'000;
+    Duration min_uptime = {};
+    bool several = false;
   };
 
   explicit NodeDriver(const std::string& url) : NodeDriver(url, Options()) {}
@@ -85,7 +87,9 @@ class NodeDriver {
     identity_.token = [run_id = options.run_id](core::Attempt attempt) {
       return Token(token_text(attempt.get(), run_id));
     };
-    identity_.wall_ms = [wall_ms = options.wall_ms] { return wall_ms; };
+    identity_.min_uptime = options.min_uptime;
+    identity_.several = options.several;
+    identity_.wall_ms = [wall_ms = options.wall_ms](core::Attempt) { return wall_ms; };
     node_ = std::make_unique<redis::SingleNode>(
         parsed.value(), options.limits, loop_, resolver, identity_,
         [this](core::RequestId id, core::Outcome outcome) {

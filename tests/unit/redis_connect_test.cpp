@@ -23,7 +23,7 @@ using core::Answer;
 using core::Outcome;
 using core::RequestId;
 
-const std::string kGranted = resp::array({resp::integer(1), resp::bulk("1")});
+const std::string kGranted = resp::array({resp::integer(1), resp::bulk("1"), resp::bulk("")});
 
 Reaction grant(const FakeRedis::Command& /*command*/) {
   return {kGranted};

@@ -17,8 +17,9 @@ namespace {
 using core::Answer;
 using core::Outcome;
 using core::RequestId;
+using core::RequestKind;
 
-const std::string kGranted = resp::array({resp::integer(1), resp::bulk("1")});
+const std::string kGranted = resp::array({resp::integer(1), resp::bulk("1"), resp::bulk("")});
 const std::string kGone = resp::array({resp::integer(-2)});
 
 Reaction grant(const FakeRedis::Command& /*command*/) {
@@ -31,6 +32,11 @@ NodeDriver::Options limits(Duration connect, Duration silence) {
   return options;
 }
 
+/// Of the scripts only this one takes so many arguments.
+bool is_acquire(const FakeRedis::Command& command) {
+  return command.size() == 11;
+}
+
 constexpr Duration kShort = Duration::milliseconds(200);
 constexpr Duration kLong = Duration::seconds(20);
 
@@ -40,7 +46,7 @@ TEST_CASE("a plain URL costs no command beside the request") {
   CHECK(driver.outcome(driver.acquire()).answer == Answer::granted);
   const auto commands = server.commands();
   REQUIRE(commands.size() == 1);
-  REQUIRE(commands[0].size() == 10);
+  REQUIRE(commands[0].size() == 11);
   CHECK(commands[0][0] == "EVAL");
   CHECK(commands[0][2] == "2");
   CHECK(commands[0][3] == "lock:job");
@@ -50,6 +56,32 @@ TEST_CASE("a plain URL costs no command beside the request") {
   CHECK(commands[0][7] == "30000");
   CHECK(commands[0][8] == "1000");
   CHECK(commands[0][9] == "1");
+  CHECK(commands[0][10].empty());
+}
+
+TEST_CASE(
+    "a server is asked for its identity where there are several, for its uptime where it counts") {
+  const auto least_uptime = [](RequestKind kind, Duration min_uptime, bool several) {
+    FakeRedis server(grant);
+    NodeDriver::Options options;
+    options.min_uptime = min_uptime;
+    options.several = several;
+    NodeDriver driver(server.url(), options);
+    driver.outcome(driver.send(kind));
+    return server.commands().at(0).at(10);
+  };
+  CHECK(least_uptime(RequestKind::acquire, Duration(), true) == "0");
+  CHECK(least_uptime(RequestKind::acquire, Duration::seconds(30), false) == "31");
+  CHECK(least_uptime(RequestKind::acquire, Duration::milliseconds(1), true) == "2");
+  CHECK(least_uptime(RequestKind::heal, Duration::seconds(30), true) == "0");
+  CHECK(least_uptime(RequestKind::heal, Duration::seconds(30), false).empty());
+}
+
+TEST_CASE("a heal continues the number that was given out, not the clock") {
+  FakeRedis server(grant);
+  NodeDriver driver(server.url());
+  driver.outcome(driver.send(RequestKind::heal, 1, 77));
+  CHECK(server.commands().at(0).at(8) == "77");
 }
 
 TEST_CASE("keys are passed on byte for byte") {
@@ -211,7 +243,7 @@ TEST_CASE("sending into a connection that is already cut ends as unknown like an
 
 TEST_CASE("after READONLY the requests behind it end as unknown, none is sent twice") {
   FakeRedis server([](const FakeRedis::Command& command) {
-    if (command.back() != "1") return Reaction{};  // only acquire ends in the attempt's number
+    if (!is_acquire(command)) return Reaction{};
     return Reaction{resp::error("READONLY You can't write against a read only replica.")};
   });
   NodeDriver driver(server.url());
@@ -227,7 +259,7 @@ TEST_CASE("while ROLE is asked other replies go on, and an end of the connection
   FakeRedis server([](const FakeRedis::Command& command) {
     if (command[0] == "ROLE") return Reaction{};
     if (command[2] == "1") return Reaction{"", true};  // release has one key
-    return command.back() == "1" ? Reaction{kGranted} : Reaction{kGone};
+    return is_acquire(command) ? Reaction{kGranted} : Reaction{kGone};
   });
   NodeDriver driver(server.url());
   const RequestId renew = driver.renew();
@@ -242,7 +274,7 @@ TEST_CASE("while ROLE is asked other replies go on, and an end of the connection
 TEST_CASE("replies that come byte by byte are put together") {
   std::size_t seen = 0;
   FakeRedis server([&seen](const FakeRedis::Command&) {
-    const char* const parts[] = {"*2\r", "\n:1\r\n$", "13\r\n17000", "00000123\r\n"};
+    const char* const parts[] = {"*3\r", "\n:1\r\n$", "13\r\n17000", "00000123\r\n$0\r\n\r\n"};
     return Reaction{parts[seen++]};
   });
   NodeDriver driver(server.url());

@@ -18,7 +18,8 @@ using core::Answer;
 using core::Outcome;
 using core::RequestKind;
 
-constexpr RequestKind kKinds[] = {RequestKind::acquire, RequestKind::renew, RequestKind::release};
+constexpr RequestKind kKinds[] = {RequestKind::acquire, RequestKind::heal, RequestKind::renew,
+                                  RequestKind::release};
 
 /// One request to a server that replies `bytes` to EVAL and `role` to ROLE.
 struct Exchange {
@@ -61,7 +62,8 @@ const std::vector<ErrorRow> kErrors = {
     {"NOSCRIPT No matching script. Please use EVAL.", Answer::failed},
     {"ERR max number of clients reached", Answer::failed},
     {"ERR something new", Answer::failed},
-    {"READONLY You can't write against a read only replica.", Answer::failed, false},
+    {"READONLY You can't write against a read only replica.", Answer::failed, false,
+     "replica. (a replica, unless a failover is under way; give the address of its master)"},
     {"REDIRECT 10.0.0.2:6379", Answer::failed, false},
     {"MOVED 3999 127.0.0.1:6381", Answer::misconfigured, true, "Redis Cluster"},
     {"ASK 3999 127.0.0.1:6381", Answer::misconfigured, true, "Redis Cluster"},
@@ -124,7 +126,7 @@ TEST_CASE("a server without EVAL is asked what it is") {
       resp::array({resp::bulk("sentinel"), resp::array({resp::bulk("mymaster")})});
   for (const RequestKind kind : kKinds) {
     const Exchange by_sentinel = converse(kind, no_eval, sentinel);
-    CHECK(by_sentinel.outcome.answer == Answer::misconfigured);
+    CHECK(by_sentinel.outcome.answer == Answer::misplaced);
     CHECK(by_sentinel.outcome.reason.find("Sentinel") != std::string::npos);
     for (const std::string& role :
          {resp::array({resp::bulk("master")}), resp::error("ERR unknown command 'ROLE'"),
@@ -141,9 +143,16 @@ TEST_CASE("a server without EVAL is asked what it is") {
 
 TEST_CASE("granted") {
   const Outcome acquired =
-      converse(RequestKind::acquire, "*2\r\n:1\r\n$13\r\n1700000000123\r\n").outcome;
+      converse(RequestKind::acquire, "*3\r\n:1\r\n$13\r\n1700000000123\r\n$3\r\nabc\r\n").outcome;
   CHECK(acquired.answer == Answer::granted);
   CHECK(acquired.fence == FencingToken(1'700'000'000'123));
+  CHECK(acquired.server == "abc");
+  CHECK(!acquired.uptime_hidden);
+  const Outcome secretive =
+      converse(RequestKind::heal, "*3\r\n:1\r\n$1\r\n7\r\n$1\r\n-\r\n").outcome;
+  CHECK(secretive.answer == Answer::granted);
+  CHECK(secretive.server.empty());
+  CHECK(secretive.uptime_hidden);
   const Outcome renewed = converse(RequestKind::renew, "*2\r\n:1\r\n:1\r\n").outcome;
   CHECK(renewed.answer == Answer::granted);
   CHECK(renewed.raised);
@@ -156,10 +165,12 @@ TEST_CASE("granted") {
 TEST_CASE("held") {
   const std::string holder = "somebody's token";
   const auto held = [&](std::int64_t pttl) {
-    return converse(RequestKind::acquire,
-                    resp::array({resp::integer(0), resp::integer(pttl), resp::bulk(holder)}))
+    return converse(RequestKind::acquire, resp::array({resp::integer(0), resp::integer(pttl),
+                                                       resp::bulk(holder), resp::bulk("abc")}))
         .outcome;
   };
+  CHECK(held(1500).server == "abc");
+  CHECK(held(1500).holder_id == holder);
   CHECK(held(1500).answer == Answer::held);
   CHECK(held(1500).holder == holder);
   CHECK(held(1500).remaining == Duration::milliseconds(1500));
@@ -174,7 +185,23 @@ TEST_CASE("held") {
   CHECK(converse(RequestKind::acquire, "*2\r\n:-1\r\n:-1\r\n").outcome.remaining.is_infinite());
 }
 
+TEST_CASE("all attempts of one run are one holder") {
+  const auto holder_id = [](const std::string& token) {
+    return converse(RequestKind::acquire, resp::array({resp::integer(0), resp::integer(5),
+                                                       resp::bulk(token), resp::bulk("")}))
+        .outcome.holder_id;
+  };
+  const std::string other_run(32, 'f');
+  CHECK(holder_id(token_text(1)) == holder_id(token_text(2)));
+  CHECK(holder_id(token_text(1)) != holder_id(token_text(1, other_run)));
+  CHECK(holder_id("a.1") != holder_id("a.2"));
+}
+
 TEST_CASE("acquire: refusals of our own script") {
+  const Outcome young = converse(RequestKind::acquire, "*2\r\n:-5\r\n:7\r\n").outcome;
+  CHECK(young.answer == Answer::young);
+  CHECK(young.reason.find("7s") != std::string::npos);
+  CHECK(young.reason.find("--min-uptime") != std::string::npos);
   CHECK(converse(RequestKind::acquire, "*1\r\n:-3\r\n").outcome.answer == Answer::failed);
   const Outcome bad_counter = converse(RequestKind::acquire, "*1\r\n:-4\r\n").outcome;
   CHECK(bad_counter.answer == Answer::misconfigured);
@@ -229,9 +256,10 @@ TEST_CASE("well-formed nonsense is no Redis server") {
        {resp::nil(), resp::ok(), resp::integer(1), resp::bulk("1"), resp::array({}),
         resp::array({resp::bulk("1")}), resp::array({resp::integer(7)}), std::string("*-1\r\n"),
         resp::array({resp::integer(1), resp::nil()}),
-        resp::array({resp::integer(1), resp::bulk("-5")}),
-        resp::array({resp::integer(1), resp::bulk("1e5")}),
-        resp::array({resp::integer(1), resp::bulk("")}),
+        resp::array({resp::integer(1), resp::bulk("1")}),
+        resp::array({resp::integer(1), resp::bulk("-5"), resp::bulk("")}),
+        resp::array({resp::integer(1), resp::bulk("1e5"), resp::bulk("")}),
+        resp::array({resp::integer(1), resp::bulk(""), resp::bulk("")}),
         resp::array({resp::integer(1), resp::integer(1), resp::integer(1)}),
         resp::array({resp::integer(0), resp::bulk("x"), resp::integer(1)}),
         resp::array({resp::integer(0), resp::integer(5)})}) {

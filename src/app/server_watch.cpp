@@ -1,0 +1,97 @@
+#include "app/server_watch.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "app/duration.h"
+#include "core/validity.h"
+
+namespace redlock::app {
+
+std::string list_advice(std::size_t servers) {
+  if (servers < 2 || servers % 2 == 1) return {};
+  if (servers == 2) {
+    return "2 servers need both for every lock: less than one alone can bear; list 1 or 3";
+  }
+  return fmt::format("{} servers bear the loss of {}, as {} would; list an odd number", servers,
+                     servers - core::quorum_of(servers), servers - 1);
+}
+
+bool ServerWatch::is_wanting(const core::NodeReport& report, TimePoint now, bool last) const {
+  if (report.twin || report.wanting_since.is_never()) return false;
+  if (report.wanting_since + lease_.config().timing.node_timeout <= now) return true;
+  // The end of the run does not wait, but an error is known already.
+  return last && !report.reason.empty();
+}
+
+std::string ServerWatch::missing(TimePoint now, bool last) const {
+  std::string list;
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < names_.size(); ++i) {
+    const core::NodeReport& report = lease_.report(NodeIndex(i));
+    if (!is_wanting(report, now, last)) continue;
+    std::string reason = report.reason.empty() ? "no answer" : report.reason;
+    if (reason.ends_with('.')) reason.pop_back();
+    list += fmt::format("{}{}: {}", count == 0 ? "" : "; ", names_[i], reason);
+    ++count;
+  }
+  if (count == 0) return {};
+  const bool enough = names_.size() - count >= core::quorum_of(names_.size());
+  return fmt::format(
+      "{} of {} servers {} not answer: {}; {}", count, names_.size(), count == 1 ? "does" : "do",
+      list,
+      enough ? "the others are enough to keep the lease, but look after it"
+             : fmt::format("the lease ends in {} unless they come back",
+                           format_duration(std::max(lease_.valid_until() - now, Duration()))));
+}
+
+std::string ServerWatch::twins() const {
+  for (std::size_t i = 0; i < names_.size(); ++i) {
+    const auto twin = lease_.report(NodeIndex(i)).twin;
+    if (!twin) continue;
+    return fmt::format("{} and {} are the same server, which votes once; list each once",
+                       names_[twin->get()], names_[i]);
+  }
+  return {};
+}
+
+std::string ServerWatch::hidden_uptimes() const {
+  std::string list;
+  for (std::size_t i = 0; i < names_.size(); ++i) {
+    if (!lease_.report(NodeIndex(i)).uptime_hidden) continue;
+    list += (list.empty() ? "" : ", ") + names_[i];
+  }
+  if (list.empty()) return {};
+  return fmt::format(
+      "INFO is refused by {}: --min-uptime and the search for servers that are listed twice are "
+      "off there; allow it by ACL (+info)",
+      list);
+}
+
+std::vector<std::string> ServerWatch::due(TimePoint now, bool last) {
+  std::vector<std::string> lines;
+  const auto say_once = [&lines](bool& said, std::string text) {
+    if (said || text.empty()) return;
+    said = true;
+    lines.push_back(std::move(text));
+  };
+  say_once(hidden_said_, hidden_uptimes());
+  if (names_.size() == 1) return lines;
+  say_once(twins_said_, twins());
+  say_once(missing_said_, missing(now, last));
+  return lines;
+}
+
+TimePoint ServerWatch::wakeup() const {
+  TimePoint when = TimePoint::never();
+  if (missing_said_ || names_.size() == 1) return when;
+  for (std::size_t i = 0; i < names_.size(); ++i) {
+    const core::NodeReport& report = lease_.report(NodeIndex(i));
+    if (report.twin) continue;
+    when = std::min(when, report.wanting_since + lease_.config().timing.node_timeout);
+  }
+  return when;
+}
+
+}  // namespace redlock::app

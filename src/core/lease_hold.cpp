@@ -1,0 +1,173 @@
+// Holding: rounds of renewals, healing of servers that lost or never had the key, loss.
+//
+// Every renew_interval a round begins: all servers that hold the key are asked to renew it. One
+// that fails is asked again within the round; one that has no key is asked to take it again as soon
+// as enough others have renewed it, see invariant (6).
+#include <algorithm>
+
+#include "base/assert.h"
+#include "core/lease.h"
+
+namespace redlock::core {
+namespace {
+
+/// Rounds that are begun early, for the confirmations of others, keep this distance at least.
+Duration least_between_rounds(const Timing& timing) {
+  return std::min(Duration::milliseconds(100), timing.ttl / 50);
+}
+
+}  // namespace
+
+void Lease::keep_up() {
+  if (next_round_at_ <= now_) begin_round();
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    NodeState& node = nodes_[i];
+    if (node.question || node.report.twin) continue;
+    const bool again = node.ask_again_at <= now_;
+    if (node.holds && (node.renewed_in < round_ || again)) {
+      node.renewed_in = round_;
+      node.ask_again_at = TimePoint::never();
+      send(i, RequestKind::renew, attempt_);
+    } else if (!node.holds && (node.healed_in < round_ || again) && may_heal(node)) {
+      node.healed_in = round_;
+      node.ask_again_at = TimePoint::never();
+      send(i, RequestKind::heal, attempt_);
+    }
+  }
+}
+
+void Lease::begin_round() {
+  ++round_;
+  round_began_ = now_;
+  next_round_at_ = now_ + config_.timing.renew_interval;
+}
+
+/// How many servers have renewed the key in this round by requests that were sent no earlier than
+/// the one that found it missing on `missing`, which does not hold it and so is none of them.
+std::size_t Lease::confirmations(const NodeState& missing) const {
+  const TimePoint since = std::max(round_began_, missing.missing);
+  return static_cast<std::size_t>(std::count_if(
+      nodes_.begin(), nodes_.end(),
+      [since](const NodeState& node) { return node.holds && node.confirmed >= since; }));
+}
+
+bool Lease::may_heal(const NodeState& node) const {
+  return round_ > 0 && confirmations(node) >= quorum();
+}
+
+void Lease::note_renew_answer(NodeState& node, const Flight& flight, const Outcome& outcome) {
+  const TimePoint before = valid_until();
+  note_said(node, outcome);
+  switch (outcome.answer) {
+    case Answer::granted:
+      node.lease_end = std::max(node.lease_end, lease_end(flight.sent, config_.timing));
+      node.confirmed = flight.sent;
+      node.errors = 0;
+      // To what it was asked for, which may be less than what is wanted by now.
+      if (outcome.raised) node.counter = std::max(node.counter, flight.fence);
+      break;
+    case Answer::held:
+    case Answer::foreign:
+    case Answer::gone:
+      node.holds = false;
+      node.denies = true;
+      node.foreign = outcome.answer != Answer::gone;
+      node.may_carry = false;
+      node.lease_end = TimePoint::past();
+      node.missing = flight.sent;
+      node.ask_again_at = TimePoint::never();
+      break;
+    case Answer::young:
+    case Answer::failed:
+    case Answer::refused:
+    case Answer::misconfigured:
+    case Answer::misplaced:
+    case Answer::unknown:
+      // Not a loss: the server may still have the key, and lease_end says for how long.
+      ask_again_later(node);
+      break;
+  }
+  if (state_ != State::held) return;
+  // Its key goes back with the confirmations of this round if they can still come, else with those
+  // of a round of its own.
+  if (node.missing == flight.sent && round_began_ < flight.sent) {
+    next_round_at_ = std::min(next_round_at_,
+                              std::max(now_, round_began_ + least_between_rounds(config_.timing)));
+  }
+  judge_lease(before);
+}
+
+void Lease::note_heal_answer(std::size_t index, const Flight& flight, const Outcome& outcome) {
+  NodeState& node = nodes_[index];
+  switch (outcome.answer) {
+    case Answer::granted: {
+      if (const std::optional<std::size_t> twin = twin_of(index)) {
+        // Its vote is the other's; so is its key, which the other will release.
+        node.report.twin = NodeIndex(*twin);
+        node.may_carry = false;
+        return;
+      }
+      const TimePoint before = valid_until();
+      take(node, flight, outcome);
+      judge_lease(before);
+      break;
+    }
+    case Answer::held:
+    case Answer::foreign:
+    case Answer::gone:
+      // In the next round it may have gone.
+      node.foreign = true;
+      break;
+    case Answer::young:
+    case Answer::failed:
+    case Answer::refused:
+    case Answer::misconfigured:
+    case Answer::misplaced:
+    case Answer::unknown:
+      ask_again_later(node);
+      break;
+  }
+}
+
+/// Soon, as long as the server's answer may be needed; less and less often, down to once a round,
+/// when it keeps failing and a quorum confirms the lease without it.
+void Lease::ask_again_later(NodeState& node) {
+  const Duration pause = retry_pause();
+  const int doublings = std::min(node.errors, 8);
+  ++node.errors;
+  const bool needed = confirmations(node) < quorum();
+  const TimePoint when = now_ + (needed ? pause : pause * (std::int64_t{1} << doublings));
+  node.ask_again_at = when < next_round_at_ ? when : TimePoint::never();
+}
+
+void Lease::judge_lease(TimePoint before) {
+  std::size_t denials = 0;
+  bool foreign = false;
+  for (const NodeState& node : nodes_) {
+    if (!node.denies) continue;
+    ++denials;
+    foreign = foreign || node.foreign;
+  }
+  const TimePoint until = valid_until();
+  if (denials > nodes_.size() - quorum()) {
+    state_ = State::lost;
+    effects_.emplace_back(Lost{foreign ? Loss::foreign : Loss::gone});
+  } else if (until <= now_) {
+    state_ = State::lost;
+    effects_.emplace_back(Lost{Loss::expired});
+  } else if (until != before) {
+    effects_.emplace_back(Extended{until});
+  }
+}
+
+TimePoint Lease::held_wakeup() const {
+  TimePoint when = valid_until();
+  for (const NodeState& node : nodes_) {
+    if (node.question || node.report.twin) continue;
+    when = std::min(when, next_round_at_);
+    if (node.holds || may_heal(node)) when = std::min(when, node.ask_again_at);
+  }
+  return when;
+}
+
+}  // namespace redlock::core
