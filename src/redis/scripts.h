@@ -8,14 +8,16 @@ namespace redlock::redis::scripts {
 /// A value of another type is WRONGTYPE for GET: somebody else's key, to be left alone. The fencing
 /// counter moves first: when memory runs out there, nothing is acquired. An attempt that arrives
 /// after a newer one of the same run changes nothing. INFO, which says which server this is and how
-/// long it has been up, is asked only where that matters, and may be forbidden.
+/// long it has been up, is asked only where that matters, and may be forbidden. A request of more
+/// than ten words would be cut off by a server that wants a password, instead of being refused.
 inline constexpr const char* kAcquire = R"lua(
--- KEYS lock, fence; ARGV "RUNID.", token, ttl in ms, least fencing number, attempt, least uptime in s or ''
+-- KEYS lock, fence; ARGV "RUNID.", token, ttl in ms, least fencing number, least uptime in s or ''
 -- {1, fencing number, server}; {0, pttl, holder, server}; {-1, pttl} another type; {-3} newer attempt;
 -- {-4} bad counter; {-5, uptime in s} too young. server: its run_id; '' unknown; '-' INFO is forbidden
 local function failed(reply) return type(reply) == 'table' and reply.err end
+local function attempt_of(token) return tonumber(string.match(token, '^%d+', #ARGV[1] + 1)) end
 local server, uptime = '', nil
-if ARGV[6] ~= '' then
+if ARGV[5] ~= '' then
   local info = redis.pcall('INFO', 'server')
   if failed(info) then
     server = '-'
@@ -33,9 +35,9 @@ if held then
   if string.sub(held, 1, #ARGV[1]) ~= ARGV[1] then
     return {0, redis.call('PTTL', KEYS[1]), string.sub(held, 1, 512), server}
   end
-  local attempt = tonumber(string.match(string.sub(held, #ARGV[1] + 1), '^%d+'))
-  if attempt and attempt > tonumber(ARGV[5]) then return {-3} end
-elseif uptime and uptime < tonumber(ARGV[6]) then
+  local attempt = attempt_of(held)
+  if attempt and attempt > attempt_of(ARGV[2]) then return {-3} end
+elseif uptime and uptime < tonumber(ARGV[5]) then
   return {-5, uptime}
 end
 local counter = redis.pcall('GET', KEYS[2])

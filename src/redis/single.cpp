@@ -89,8 +89,7 @@ std::vector<std::string> script_command(const core::Request& request, const Lock
       const std::string least_fence = heals ? std::to_string(request.fence.get())
                                             : std::to_string(identity.wall_ms(request.attempt));
       command.insert(command.end(), {scripts::kAcquire, "2", key, fence_key, identity.run_id + ".",
-                                     token, ttl, least_fence, std::to_string(request.attempt.get()),
-                                     least_uptime(identity, heals)});
+                                     token, ttl, least_fence, least_uptime(identity, heals)});
       break;
     }
     case core::RequestKind::renew:

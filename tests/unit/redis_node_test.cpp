@@ -34,7 +34,7 @@ NodeDriver::Options limits(Duration connect, Duration silence) {
 
 /// Of the scripts only this one takes so many arguments.
 bool is_acquire(const FakeRedis::Command& command) {
-  return command.size() == 11;
+  return command.size() == 10;
 }
 
 constexpr Duration kShort = Duration::milliseconds(200);
@@ -46,7 +46,7 @@ TEST_CASE("a plain URL costs no command beside the request") {
   CHECK(driver.outcome(driver.acquire()).answer == Answer::granted);
   const auto commands = server.commands();
   REQUIRE(commands.size() == 1);
-  REQUIRE(commands[0].size() == 11);
+  REQUIRE(commands[0].size() == 10);
   CHECK(commands[0][0] == "EVAL");
   CHECK(commands[0][2] == "2");
   CHECK(commands[0][3] == "lock:job");
@@ -55,8 +55,7 @@ TEST_CASE("a plain URL costs no command beside the request") {
   CHECK(commands[0][6] == token_text(1));
   CHECK(commands[0][7] == "30000");
   CHECK(commands[0][8] == "1000");
-  CHECK(commands[0][9] == "1");
-  CHECK(commands[0][10].empty());
+  CHECK(commands[0][9].empty());
 }
 
 TEST_CASE(
@@ -68,7 +67,7 @@ TEST_CASE(
     options.several = several;
     NodeDriver driver(server.url(), options);
     driver.outcome(driver.send(kind));
-    return server.commands().at(0).at(10);
+    return server.commands().at(0).at(9);
   };
   CHECK(least_uptime(RequestKind::acquire, Duration(), true) == "0");
   CHECK(least_uptime(RequestKind::acquire, Duration::seconds(30), false) == "31");
