@@ -22,7 +22,7 @@
 //   node, single  one server as the lock sees it; a server at a fixed address
 //   connection    hiredis on our event loop
 //   scripts, reply, lock_text, printable    Lua, replies to outcomes, keys and tokens
-//   url, resolver             where a server is
+//   url, resolver, peer       where a server is, and whom we have reached
 // app/    the program around it
 //   program, options, command_line, duration, signal_name, exit_code, environment
 //   runtime       the loop: inputs in, effects out

@@ -85,7 +85,9 @@ Runtime::Runtime(const Options& options, const os::InheritedSignals& signals,
         [this, node](core::RequestId request, core::Outcome outcome) {
           answers_.emplace_back(core::NodeAnswer{node, request, std::move(outcome)});
         },
-        [this, node](bool up) { answers_.emplace_back(core::NodeLink{node, up}); }));
+        [this, node](bool up) {
+          answers_.emplace_back(core::NodeLink{node, up, up && is_doubtful(node)});
+        }));
     names.push_back(nodes_.back()->name());
   }
   narrator_ = std::make_unique<Narrator>(options, run_, std::move(names), log_);
@@ -107,6 +109,15 @@ const Runtime::AttemptText& Runtime::attempt_text(core::Attempt attempt) {
                                          {.host = host_, .pid = ::getpid(), .since = begun / 1000}),
                        begun});
   return attempts_.back();
+}
+
+/// Whether it has perhaps reached the same server as another one.
+bool Runtime::is_doubtful(NodeIndex node) const {
+  const std::optional<redis::Peer>& peer = nodes_.at(node.get())->peer();
+  return peer && std::any_of(nodes_.begin(), nodes_.end(), [&](const auto& other) {
+           return other != nodes_[node.get()] && other->peer() &&
+                  redis::may_be_one(*peer, *other->peer());
+         });
 }
 
 core::Verdict Runtime::run() {

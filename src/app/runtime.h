@@ -40,6 +40,7 @@ class Runtime {
     std::int64_t begun_ms = 0;  ///< by the wall clock
   };
   const AttemptText& attempt_text(core::Attempt attempt);
+  bool is_doubtful(NodeIndex node) const;
   void turn();
   void feed(const core::RunInput& input);
   void feed_answers();

@@ -40,6 +40,7 @@ void Lease::on(const Begin&) {
 void Lease::on(const NodeLink& link) {
   NodeState& node = nodes_.at(link.node.get());
   node.up = link.up;
+  node.doubtful = link.doubtful;
   if (!link.up) {
     // Perhaps it restarted and forgot: the sooner that is known, the sooner it can be healed.
     const bool idle = node.holds && !node.question && node.ask_again_at.is_never();

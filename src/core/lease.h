@@ -60,6 +60,8 @@ struct Begin {};
 struct NodeLink {
   NodeIndex node;
   bool up = false;
+  /// It may be the same server as another of the list: what it says of itself is waited for.
+  bool doubtful = false;
 };
 struct NodeAnswer {
   NodeIndex node;
@@ -174,6 +176,7 @@ class Lease {
   };
   struct NodeState {
     bool up = false;
+    bool doubtful = false;           ///< perhaps another's twin
     std::optional<Flight> question;  ///< an acquire, heal or renew
     std::optional<Flight> giving_back;
     bool holds = false;        ///< has our token of this attempt, as far as we know

@@ -14,7 +14,7 @@ constexpr Duration kLastClearing = Duration::milliseconds(100);
 constexpr Duration kAfterExpiryLeast = Duration::milliseconds(1);
 constexpr Duration kAfterExpiryMost = Duration::milliseconds(20);
 /// When a quorum has granted, the others are listened to for this fraction of the time that took:
-/// long enough for a server that is named twice to be recognized, too short to be felt.
+/// most of them follow at once, and it is too short to be felt.
 constexpr std::int64_t kStragglerFraction = 8;
 constexpr Duration kStragglersMost = Duration::milliseconds(20);
 
@@ -214,10 +214,10 @@ bool Lease::waits_for_stragglers() {
     const Duration share = (now_ - attempt_began_) / kStragglerFraction;
     stragglers_until_ = now_ + std::min(share, kStragglersMost);
   }
-  if (stragglers_until_ <= now_) return false;
+  const bool patient = now_ < stragglers_until_;
   // Without a connection a server cannot be about to answer.
-  return std::any_of(nodes_.begin(), nodes_.end(), [](const NodeState& node) {
-    return node.up && !node.answered && !node.report.silent;
+  return std::any_of(nodes_.begin(), nodes_.end(), [patient](const NodeState& node) {
+    return node.up && !node.answered && !node.report.silent && (patient || node.doubtful);
   });
 }
 

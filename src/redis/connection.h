@@ -52,6 +52,7 @@ class Connection {
   /// Queues one command; only after `connected`. After a breakdown, reported or not yet, it goes
   /// nowhere.
   void command(const std::vector<std::string>& arguments);
+  int fd() const { return fd_; }
   /// Sends what is queued as far as the kernel takes it; the loop sends the rest.
   void flush();
 

@@ -4,10 +4,12 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "base/time.h"
 #include "core/node_io.h"
+#include "redis/peer.h"
 
 namespace redlock::redis {
 
@@ -35,6 +37,8 @@ class Node {
   virtual TimePoint wakeup() const = 0;
   /// Enforces the time limits of connecting and of answers.
   virtual void tick(TimePoint now) = 0;
+  /// Whom the connection has reached; nullopt while none stands.
+  virtual const std::optional<Peer>& peer() const = 0;
   /// How messages name the server; never contains a password.
   virtual const std::string& name() const = 0;
 };

@@ -202,6 +202,7 @@ void SingleNode::greet() {
 
 void SingleNode::become_ready() {
   state_ = State::ready;
+  peer_ = peer_of(connection_->fd());
   if (link_) link_(true);
   for (const core::Request& request : std::exchange(waiting_, {})) ask(request, std::nullopt);
   connection_->flush();
@@ -288,6 +289,7 @@ void SingleNode::settle(const core::Request& request, Verdict verdict) {
 void SingleNode::give_up(const core::Outcome& outcome) {
   const bool stood = std::exchange(state_, State::idle) == State::ready;
   connection_.reset();
+  peer_.reset();
   addresses_.clear();
   drop_reason_.reset();
   const auto expected = std::exchange(expected_, {});

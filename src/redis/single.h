@@ -42,6 +42,7 @@ class SingleNode : public Node {
   /// past() asks for a tick() at once: what the loop brought about still needs a time.
   TimePoint wakeup() const override;
   void tick(TimePoint now) override;
+  const std::optional<Peer>& peer() const override { return peer_; }
   const std::string& name() const override { return name_; }
 
  private:
@@ -94,6 +95,7 @@ class SingleNode : public Node {
   std::deque<Address> addresses_;
   std::string failure_;
   std::unique_ptr<Connection> connection_;
+  std::optional<Peer> peer_;
   /// Whether this connection has ever brought a reply.
   bool heard_ = false;
   /// For being ready; and for the address being tried, empty until the next tick().
