@@ -1,6 +1,7 @@
 #include "app/narrator.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -19,6 +20,11 @@ namespace {
 
 constexpr Duration kLogEvery = Duration::seconds(30);
 constexpr Duration kUpdateEvery = Duration::seconds(1);
+
+std::string without_full_stop(std::string text) {
+  if (text.ends_with('.')) text.pop_back();
+  return text;
+}
 
 }  // namespace
 
@@ -42,7 +48,7 @@ void Narrator::on_effect(const core::RunEffect& effect, TimePoint now) {
     log_.show_status({});
     say_gave_up(gave_up->why, now);
   } else if (const auto* lost = std::get_if<core::Lost>(&effect)) {
-    say_lost(lost->why);
+    say_lost(lost->why, now);
   } else if (const auto* released = std::get_if<core::Released>(&effect)) {
     say_released(*released, now);
   } else if (const auto* finish = std::get_if<core::Finish>(&effect)) {
@@ -85,7 +91,7 @@ void Narrator::on_input(const core::RunInput& input, TimePoint now) {
   } else if (std::holds_alternative<core::Started>(input)) {
     log_.info("COMMAND started");
   } else if (std::holds_alternative<core::Fenced>(input)) {
-    if (!loss_said_) say_lost(core::Loss::expired);
+    if (!loss_said_) say_lost(core::Loss::expired, now);
   } else if (std::holds_alternative<core::GuardDied>(input)) {
     loss_said_ = true;
     log_.error(
@@ -131,29 +137,54 @@ std::string Narrator::holder_text(TimePoint now) const {
   return text + fmt::format(", lease ends in {}", format_duration(left));
 }
 
+/// What is the matter with one server, as far as it has been said; empty when nothing is.
+std::string Narrator::reason_of(std::size_t server, bool held_too) const {
+  const core::NodeReport& report = run_.lease().report(NodeIndex(server));
+  if (report.twin) {
+    return fmt::format("it is the same server as {}; list each server once",
+                       servers_[report.twin->get()]);
+  }
+  if (report.answer == core::Answer::granted) return {};
+  if (report.answer == core::Answer::held) return held_too ? "held by another" : "";
+  if (!report.reason.empty()) return without_full_stop(report.reason);
+  if (!report.silent) return {};
+  return fmt::format("no answer within {}", format_duration(options_.timing.node_timeout));
+}
+
 std::string Narrator::server_reasons(bool held_too) const {
-  std::string text;
+  std::vector<std::string> all;
+  std::vector<std::string> open;
+  for (std::size_t i = 0; i < servers_.size(); ++i) {
+    const std::string reason = reason_of(i, held_too);
+    if (!reason.empty()) all.push_back(servers_[i] + ": " + reason);
+    const bool owes = !run_.lease().report(NodeIndex(i)).wanting_since.is_never();
+    if (reason.empty() && owes) open.push_back(servers_[i] + ": no answer yet");
+  }
+  // Those that were simply not waited for are no reason as long as there are enough others.
+  const std::size_t enough = servers_.size() - core::quorum_of(servers_.size()) + 1;
+  if (held_too ? all.size() < enough : all.empty()) all.insert(all.end(), open.begin(), open.end());
+  return fmt::format("{}", fmt::join(all, "; "));
+}
+
+/// Why the lease could not be renewed: those that owe an answer, or have no key of ours any more.
+std::string Narrator::renewal_reasons(TimePoint now) const {
+  std::vector<std::string> all;
   for (std::size_t i = 0; i < servers_.size(); ++i) {
     const core::NodeReport& report = run_.lease().report(NodeIndex(i));
-    const bool fine = report.answer == core::Answer::granted ||
-                      (report.answer == core::Answer::held && !held_too);
-    if (fine && !report.twin) continue;
-    std::string reason = report.reason;
-    if (report.twin) {
-      reason = fmt::format("it is the same server as {}; list each server once",
-                           servers_[report.twin->get()]);
-    } else if (report.answer == core::Answer::held) {
+    std::string reason = without_full_stop(report.reason);
+    if (report.answer == core::Answer::gone) {
+      reason = "it has lost the key";
+    } else if (report.answer == core::Answer::held || report.answer == core::Answer::foreign) {
       reason = "held by another";
+    } else if (report.wanting_since.is_never()) {
+      continue;
     } else if (reason.empty()) {
-      reason = report.silent ? fmt::format("no answer within {}",
-                                           format_duration(options_.timing.node_timeout))
-                             : "no answer yet";
+      reason = fmt::format("no answer for {}", format_duration(now - report.wanting_since));
     }
-    if (reason.ends_with('.')) reason.pop_back();
-    text += fmt::format("{}{}: {}", text.empty() ? "" : "; ", servers_[i], reason);
+    all.push_back(servers_[i] + ": " + reason);
   }
-  if (text.empty() && servers_.size() == 1) text = servers_.front() + ": no answer in time";
-  return text;
+  return all.empty() ? "redlock-run itself got no time for it"
+                     : fmt::format("{}", fmt::join(all, "; "));
 }
 
 void Narrator::say_gave_up(core::Refusal why, TimePoint now) {
@@ -192,24 +223,25 @@ void Narrator::say_gave_up(core::Refusal why, TimePoint now) {
   }
 }
 
-void Narrator::say_lost(core::Loss why) {
+void Narrator::say_lost(core::Loss why, TimePoint now) {
   if (std::exchange(loss_said_, true)) return;
   switch (why) {
-    case core::Loss::expired: {
-      const std::string reasons = server_reasons(false);
+    case core::Loss::expired:
       log_.error(
           fmt::format("lease lost: it could not be renewed in time ({}); stopping COMMAND "
                       "before somebody else may start",
-                      reasons));
+                      renewal_reasons(now)));
       break;
-    }
     case core::Loss::foreign:
-      log_.error(fmt::format("lease lost: the key '{}' is somebody else's now; stopping COMMAND",
-                             options_.key.get()));
+      log_.error(
+          fmt::format("lease lost: the key '{}' is somebody else's now ({}); stopping COMMAND",
+                      options_.key.get(), renewal_reasons(now)));
       break;
     case core::Loss::gone:
-      log_.error(fmt::format("lease lost: the key '{}' was deleted; stopping COMMAND",
-                             options_.key.get()));
+      log_.error(
+          fmt::format("lease lost: the key '{}' was deleted, or the server restarted without it "
+                      "({}); stopping COMMAND",
+                      options_.key.get(), renewal_reasons(now)));
       break;
   }
 }

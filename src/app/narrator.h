@@ -34,15 +34,17 @@ class Narrator {
 
  private:
   void say_gave_up(core::Refusal why, TimePoint now);
-  void say_lost(core::Loss why);
+  void say_lost(core::Loss why, TimePoint now);
   void say_released(const core::Released& released, TimePoint now);
   void say_of_servers(TimePoint now, bool last);
   void say_finished(const core::Verdict& verdict);
   void say_request(const core::Send& send);
   void say_answer(const core::NodeAnswer& answer);
   std::string holder_text(TimePoint now) const;
-  /// What the servers said, those that matter for `why` only.
+  std::string reason_of(std::size_t server, bool held_too) const;
+  /// Why those servers that did not grant did not; `held_too`: also those that another holds.
   std::string server_reasons(bool held_too) const;
+  std::string renewal_reasons(TimePoint now) const;
   std::string after_waiting(TimePoint now) const;
   bool waiting() const;
   bool watches_servers() const;

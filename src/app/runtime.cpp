@@ -85,8 +85,10 @@ Runtime::Runtime(const Options& options, const os::InheritedSignals& signals,
         [this, node](core::RequestId request, core::Outcome outcome) {
           answers_.emplace_back(core::NodeAnswer{node, request, std::move(outcome)});
         },
-        [this, node](bool up) {
-          answers_.emplace_back(core::NodeLink{node, up, up && is_doubtful(node)});
+        [this, node](redis::Node::Link link) {
+          const bool up = link != redis::Node::Link::down;
+          const bool doubtful = link == redis::Node::Link::doubtful || (up && is_doubtful(node));
+          answers_.emplace_back(core::NodeLink{node, up, doubtful});
         }));
     names.push_back(nodes_.back()->name());
   }

@@ -39,8 +39,7 @@ std::string ServerWatch::missing(TimePoint now, bool last) const {
   if (count == 0) return {};
   const bool enough = names_.size() - count >= core::quorum_of(names_.size());
   return fmt::format(
-      "{} of {} servers {} not answer: {}; {}", count, names_.size(), count == 1 ? "does" : "do",
-      list,
+      "{} of {} servers {} missing: {}; {}", count, names_.size(), count == 1 ? "is" : "are", list,
       enough ? "the others are enough to keep the lease, but look after it"
              : fmt::format("the lease ends in {} unless they come back",
                            format_duration(std::max(lease_.valid_until() - now, Duration()))));

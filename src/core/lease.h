@@ -60,7 +60,8 @@ struct Begin {};
 struct NodeLink {
   NodeIndex node;
   bool up = false;
-  /// It may be the same server as another of the list: what it says of itself is waited for.
+  /// Perhaps a mistake in the list, such as a server that stands there twice: its answer is waited
+  /// for even when a quorum has granted.
   bool doubtful = false;
 };
 struct NodeAnswer {
@@ -176,7 +177,7 @@ class Lease {
   };
   struct NodeState {
     bool up = false;
-    bool doubtful = false;           ///< perhaps another's twin
+    bool doubtful = false;           ///< perhaps a mistake in the list
     std::optional<Flight> question;  ///< an acquire, heal or renew
     std::optional<Flight> giving_back;
     bool holds = false;        ///< has our token of this attempt, as far as we know

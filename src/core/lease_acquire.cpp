@@ -14,8 +14,9 @@ constexpr Duration kLastClearing = Duration::milliseconds(100);
 constexpr Duration kAfterExpiryLeast = Duration::milliseconds(1);
 constexpr Duration kAfterExpiryMost = Duration::milliseconds(20);
 /// When a quorum has granted, the others are listened to for this fraction of the time that took:
-/// most of them follow at once, and it is too short to be felt.
+/// most of them follow at once, mistakes in the list show, and it is too short to be felt.
 constexpr std::int64_t kStragglerFraction = 8;
+constexpr Duration kStragglersLeast = Duration::microseconds(500);
 constexpr Duration kStragglersMost = Duration::milliseconds(20);
 
 }  // namespace
@@ -212,7 +213,7 @@ void Lease::ask_to_raise(std::size_t index) {
 bool Lease::waits_for_stragglers() {
   if (stragglers_until_.is_never()) {
     const Duration share = (now_ - attempt_began_) / kStragglerFraction;
-    stragglers_until_ = now_ + std::min(share, kStragglersMost);
+    stragglers_until_ = now_ + std::clamp(share, kStragglersLeast, kStragglersMost);
   }
   const bool patient = now_ < stragglers_until_;
   // Without a connection a server cannot be about to answer.

@@ -20,9 +20,14 @@ class Node {
   /// only note it down, not call back into the node.
   using Sink = std::function<void(core::RequestId, core::Outcome)>;
 
-  /// Told when the connection begins (true) or ceases (false) to stand. While it stands, every
-  /// request that is unanswered is on its way. May be called wherever a Sink may.
-  using LinkSink = std::function<void(bool up)>;
+  /// Told when the connection begins or ceases to stand, or turns out doubtful. While it stands,
+  /// every request that is unanswered is on its way. May be called wherever a Sink may.
+  enum class Link {
+    down,
+    up,
+    doubtful,  ///< up, and what it has said so far is not what a server for locks says
+  };
+  using LinkSink = std::function<void(Link)>;
 
   Node() = default;
   Node(const Node&) = delete;

@@ -41,7 +41,7 @@ struct ErrorRow {
 constexpr std::string_view kClusterRemedy =
     "a node of a Redis Cluster, which this version cannot use; give a server outside of it";
 constexpr std::string_view kReplicaRemedy =
-    "a replica, unless a failover is under way; give the address of its master";
+    "unless a failover is under way, give the address of its master";
 constexpr std::string_view kEvalRemedy =
     "the lock needs EVAL; take it out of rename-command, or allow it by ACL: +eval";
 
@@ -315,7 +315,7 @@ std::optional<Outcome> judge_select(const Reply& reply) {
 Verdict confirm_absence(const Verdict& claim, const Reply& role) {
   const std::string_view name = role_name(role);
   if (name == "slave" || name == "replica") {
-    return {with_reason(Answer::failed, "it is a replica, whose copy may be old"),
+    return {with_reason(Answer::failed, "it is a replica (" + std::string(kReplicaRemedy) + ")"),
             FollowUp::reconnect};
   }
   if (name == "sentinel") {

@@ -203,7 +203,7 @@ void SingleNode::greet() {
 void SingleNode::become_ready() {
   state_ = State::ready;
   peer_ = peer_of(connection_->fd());
-  if (link_) link_(true);
+  if (link_) link_(Link::up);
   for (const core::Request& request : std::exchange(waiting_, {})) ask(request, std::nullopt);
   connection_->flush();
 }
@@ -262,6 +262,7 @@ void SingleNode::on_reply(const Reply& reply) {
       Verdict verdict = judge(expected.request.kind, reply);
       if (verdict.follow_up == FollowUp::confirm_absence ||
           verdict.follow_up == FollowUp::explain_no_eval) {
+        if (verdict.follow_up == FollowUp::explain_no_eval && link_) link_(Link::doubtful);
         connection_->command({"ROLE"});
         connection_->flush();
         expected_.push_back({Question::role, expected.request, std::move(verdict), std::nullopt});
@@ -299,7 +300,7 @@ void SingleNode::give_up(const core::Outcome& outcome) {
     if (!greeting) sink_(one.request.id, outcome);
   }
   for (const core::Request& request : waiting) sink_(request.id, outcome);
-  if (stood && link_) link_(false);
+  if (stood && link_) link_(Link::down);
 }
 
 // --- time ----------------------------------------------------------------------------------------

@@ -54,6 +54,8 @@ class LeaseDriver {
     now = now + span;
     return tick();
   }
+  /// As long as stragglers are listened to when a quorum has granted at once.
+  core::LeaseEffects after_stragglers() { return after(Duration::microseconds(500)); }
   /// Goes to the next wakeup, which has to be there, and ticks.
   core::LeaseEffects wake() {
     REQUIRE_FALSE(lease.wakeup().is_never());

@@ -97,7 +97,9 @@ class NodeDriver {
           const bool first = outcomes_.emplace(id, std::move(outcome)).second;
           CHECK_MESSAGE(first, "a second outcome for one request");
         },
-        [this](bool up) { links.push_back(up); });
+        [this](redis::Node::Link link) {
+          if (link != redis::Node::Link::doubtful) links.push_back(link == redis::Node::Link::up);
+        });
   }
   NodeDriver(const NodeDriver&) = delete;
   NodeDriver& operator=(const NodeDriver&) = delete;

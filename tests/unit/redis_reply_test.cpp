@@ -63,7 +63,7 @@ const std::vector<ErrorRow> kErrors = {
     {"ERR max number of clients reached", Answer::failed},
     {"ERR something new", Answer::failed},
     {"READONLY You can't write against a read only replica.", Answer::failed, false,
-     "replica. (a replica, unless a failover is under way; give the address of its master)"},
+     "replica. (unless a failover is under way, give the address of its master)"},
     {"REDIRECT 10.0.0.2:6379", Answer::failed, false},
     {"MOVED 3999 127.0.0.1:6381", Answer::misconfigured, true, "Redis Cluster"},
     {"ASK 3999 127.0.0.1:6381", Answer::misconfigured, true, "Redis Cluster"},
