@@ -88,6 +88,9 @@ void Narrator::on_input(const core::RunInput& input, TimePoint now) {
       log_.info(status.signalled ? fmt::format("COMMAND died of {}", signal_name(status.value))
                                  : fmt::format("COMMAND exited with {}", status.value));
     }
+  } else if (const auto* slip = std::get_if<core::TimeSlipped>(&input)) {
+    log_.info(fmt::format("the wall clock jumped ahead by {}: asking the servers about the lease",
+                          format_duration(slip->missed)));
   } else if (std::holds_alternative<core::Started>(input)) {
     log_.info("COMMAND started");
   } else if (std::holds_alternative<core::Fenced>(input)) {

@@ -40,6 +40,10 @@ core::RunConfig config_of(const Options& options, bool shares_terminal) {
   };
 }
 
+Duration wall_ahead() {
+  return Duration::milliseconds(os::wall_ms()) - (os::boot_now() - TimePoint::from_ns(0));
+}
+
 std::string host_name() {
   std::array<char, 256> name{};
   if (::gethostname(name.data(), name.size() - 1) != 0) return "unknown";
@@ -124,6 +128,7 @@ bool Runtime::is_doubtful(NodeIndex node) const {
 
 core::Verdict Runtime::run() {
   now_ = os::boot_now();
+  wall_ahead_ = wall_ahead();
   feed(core::Begin{});
   feed_answers();
   while (!run_.done()) {
@@ -136,6 +141,7 @@ core::Verdict Runtime::run() {
 void Runtime::turn() {
   now_ = os::boot_now();
   feed(core::Tick{});
+  notice_slip();
   feed_guard();
   feed_signals();
   for (const auto& node : nodes_) node->tick(now_);
@@ -144,6 +150,14 @@ void Runtime::turn() {
   feed_answers();
   narrator_->tick(now_);
   if (say_left_behind_at_ <= now_) say_left_behind();
+}
+
+/// A machine that is paused from outside may not see it on its own clock, but on the wall's, once
+/// that is set right.
+void Runtime::notice_slip() {
+  const Duration ahead = wall_ahead();
+  const Duration missed = ahead - std::exchange(wall_ahead_, ahead);
+  if (missed > options_.timing.drift()) feed(core::TimeSlipped{missed});
 }
 
 TimePoint Runtime::wakeup() const {

@@ -42,6 +42,7 @@ class Runtime {
   const AttemptText& attempt_text(core::Attempt attempt);
   bool is_doubtful(NodeIndex node) const;
   void turn();
+  void notice_slip();
   void feed(const core::RunInput& input);
   void feed_answers();
   void feed_guard();
@@ -68,6 +69,8 @@ class Runtime {
   std::unique_ptr<Narrator> narrator_;
 
   TimePoint now_;
+  /// By how much the wall clock was ahead of ours in the last turn.
+  Duration wall_ahead_;
   std::deque<AttemptText> attempts_;
   const std::string host_;
   std::vector<std::string> command_environment_;

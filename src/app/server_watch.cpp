@@ -12,7 +12,7 @@ namespace redlock::app {
 std::string list_advice(std::size_t servers) {
   if (servers < 2 || servers % 2 == 1) return {};
   if (servers == 2) {
-    return "2 servers need both for every lock: less than one alone can bear; list 1 or 3";
+    return "2 servers have to agree on every lock, so each one's failure stops it; list 1 or 3";
   }
   return fmt::format("{} servers bear the loss of {}, as {} would; list an odd number", servers,
                      servers - core::quorum_of(servers), servers - 1);

@@ -124,6 +124,18 @@ void Lease::on(const Abandon&) {
   finish_releasing();
 }
 
+/// What is on its way counts from as much earlier. Of a lease that is held the servers know better:
+/// ending it because somebody set the clock would be wrong, so they are asked, at once.
+void Lease::on(const TimeSlipped& slip) {
+  for (NodeState& node : nodes_) {
+    if (node.question) node.question->sent = node.question->sent - slip.missed;
+    if (state_ == State::acquiring) node.lease_end = node.lease_end - slip.missed;
+  }
+  if (state_ != State::held) return;
+  next_round_at_ = now_;
+  keep_up();
+}
+
 void Lease::on(const Tick&) {
   switch (state_) {
     case State::acquiring:

@@ -77,10 +77,16 @@ struct GiveBack {
 struct TryAgain {};
 /// End at once and leave the rest to the ttl.
 struct Abandon {};
+/// The wall clock has moved so much further than ours since the last turn: somebody set it, or this
+/// machine stood still without our clock noticing.
+struct TimeSlipped {
+  Duration missed;
+};
 /// Nothing happened but time.
 struct Tick {};
 
-using LeaseInput = std::variant<Begin, NodeLink, NodeAnswer, GiveBack, TryAgain, Abandon, Tick>;
+using LeaseInput =
+    std::variant<Begin, NodeLink, NodeAnswer, GiveBack, TryAgain, Abandon, TimeSlipped, Tick>;
 
 // Effects.
 struct Send {
@@ -207,6 +213,7 @@ class Lease {
   void on(const GiveBack& give_back);
   void on(const TryAgain&);
   void on(const Abandon&);
+  void on(const TimeSlipped& slip);
   void on(const Tick&);
 
   // Acquiring (lease_acquire.cpp).

@@ -17,9 +17,9 @@ struct RunConfig {
   SupervisionConfig supervision;
 };
 
-using RunInput = std::variant<Begin, NodeLink, NodeAnswer, Started, ExecFailed, StartDeclined,
-                              StartFailed, CommandEnded, JobOver, Fenced, Unkillable, GuardDied,
-                              CommandStopped, SignalArrived, Tick>;
+using RunInput = std::variant<Begin, NodeLink, NodeAnswer, TimeSlipped, Started, ExecFailed,
+                              StartDeclined, StartFailed, CommandEnded, JobOver, Fenced, Unkillable,
+                              GuardDied, CommandStopped, SignalArrived, Tick>;
 
 /// Send, Spawn, Publish, StopJob, Forward, KillGuard, KillTree, SuspendSelf and Finish are to be
 /// performed;

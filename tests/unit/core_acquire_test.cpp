@@ -38,6 +38,16 @@ TEST_CASE("a lease too far spent for one renewal before its stop line is given b
   CHECK(only<Granted>(d.grant(0)));
 }
 
+TEST_CASE("an attempt during which the wall clock jumped by more than it has left is begun again") {
+  LeaseDriver d(lease_config(3, Duration::seconds(20)));
+  d.begin();
+  d.grant(0);
+  d.step(core::TimeSlipped{ms(1500)});
+  CHECK_FALSE(only<Granted>(d.grant(1)));
+  d.after_stragglers();
+  CHECK(d.lease.state() == Lease::State::clearing);
+}
+
 TEST_CASE("without waiting, held is the answer after one request and nothing is left to undo") {
   LeaseDriver d(lease_config());
   d.begin();

@@ -127,6 +127,33 @@ TEST_CASE("after a loss nothing extends the lease any more") {
   CHECK(d.lease.wakeup().is_never());
 }
 
+TEST_CASE("when the wall clock jumped ahead the servers are asked at once, and decide") {
+  for (const Answer answer : {Answer::granted, Answer::foreign}) {
+    LeaseDriver d(lease_config());
+    d.begin();
+    d.grant(0);
+    d.now = d.now + ms(50);
+    d.step(core::TimeSlipped{Duration::seconds(3600)});
+    REQUIRE(d.asked(0));
+    CHECK(d.asked(0)->kind == RequestKind::renew);
+    CHECK(d.lease.state() == Lease::State::held);
+    d.say(0, answer);
+    const bool kept = answer == Answer::granted;
+    CHECK(d.lease.state() == (kept ? Lease::State::held : Lease::State::lost));
+    if (kept) CHECK(d.lease.valid_until() == kStart + ms(50 + 3000 - 32));
+  }
+}
+
+TEST_CASE("a renewal that was under way when the wall clock jumped counts from as much earlier") {
+  LeaseDriver d(lease_config());
+  d.begin();
+  d.grant(0);
+  d.wake();
+  d.step(core::TimeSlipped{ms(400)});
+  d.grant(0);
+  CHECK(d.lease.valid_until() == kStart + ms(1000 - 400 + 3000 - 32));
+}
+
 TEST_CASE("losing a minority of the servers is not a loss") {
   LeaseDriver d(lease_config(5));
   d.begin();
