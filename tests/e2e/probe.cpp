@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -127,8 +128,13 @@ void beat_while(const char* log, const char* run, const std::function<bool()>& g
   }
 }
 
+/// How long a spawned process beats unless it is killed.
+long child_life_ms = kLifetimeMs;
+
+/// Of a process that nobody waits for.
 [[noreturn]] void beat_forever(const char* log, const char* run, bool busy = false) {
-  beat_while(log, run, [] { return true; }, busy);
+  const long end = now_ms() + child_life_ms;
+  beat_while(log, run, [end] { return now_ms() < end; }, busy);
   ::_exit(0);
 }
 
@@ -201,7 +207,11 @@ const std::map<std::string, std::function<void(const char*, const char*)>> kShap
      }},
 };
 
+/// Every spawned process has the writing end, until it ends.
+std::array<int, 2> life_line{-1, -1};
+
 void spawn(Words& words) {
+  if (life_line[0] < 0 && ::pipe2(life_line.data(), O_CLOEXEC) != 0) misuse("no pipe");
   const auto shape = kShapes.find(words.take());
   if (shape == kShapes.end()) misuse("no such shape");
   const char* log = words.take();
@@ -210,6 +220,16 @@ void spawn(Words& words) {
     shape->second(log, run);
     ::_exit(0);
   }
+}
+
+/// Waits for the end of all that was spawned, however it has come loose from us.
+void gather(Words&) {
+  if (life_line[0] < 0) return;
+  ::close(life_line[1]);
+  char nothing = 0;
+  while (::read(life_line[0], &nothing, 1) < 0 && errno == EINTR) continue;
+  ::close(life_line[0]);
+  life_line = {-1, -1};
 }
 
 /// A child that writes to stderr as fast as it can.
@@ -336,6 +356,8 @@ const std::map<std::string, std::function<void(Words&)>> kActions{
     {"signal-front", signal_front},  // NUMBER
     {"close", [](Words& words) { ::close(static_cast<int>(words.number())); }},  // NUMBER
     {"spawn", spawn},                                                            // SHAPE LOG RUN
+    {"children-live", [](Words& words) { child_life_ms = words.number(); }},     // MILLISECONDS
+    {"gather", gather},                                                          //
     {"chatter", chatter},                                                        //
     {"orphans", many_orphans},                                                   // COUNT
     {"copy", copy_stdin},                                                        //

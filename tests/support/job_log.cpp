@@ -6,20 +6,40 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <ctime>
 #include <fstream>
+#include <map>
 #include <set>
 #include <sstream>
 
 namespace redlock::test {
 namespace {
 
-std::vector<std::string> runs_that_entered(const JobLog& log) {
-  std::set<std::string> names;
+/// The first enter of each run, in order of time.
+std::vector<Stamp> entries(const JobLog& log) {
+  std::map<std::string, Stamp> first;
   for (const Stamp& stamp : log) {
-    if (stamp.what == "enter") names.insert(stamp.run);
+    if (stamp.what != "enter") continue;
+    const auto [known, is_new] = first.try_emplace(stamp.run, stamp);
+    if (!is_new && stamp.at < known->second.at) known->second = stamp;
   }
-  return {names.begin(), names.end()};
+  std::vector<Stamp> sorted;
+  for (const auto& [run, stamp] : first) sorted.push_back(stamp);
+  std::sort(sorted.begin(), sorted.end(),
+            [](const Stamp& a, const Stamp& b) { return a.at < b.at; });
+  return sorted;
+}
+
+/// The last sign of life of each run that left any.
+std::map<std::string, std::int64_t> last_signs(const JobLog& log) {
+  std::map<std::string, std::int64_t> last;
+  for (const Stamp& stamp : log) {
+    const auto [known, is_new] = last.try_emplace(stamp.run, stamp.at);
+    if (!is_new) known->second = std::max(known->second, stamp.at);
+  }
+  return last;
 }
 
 }  // namespace
@@ -27,10 +47,13 @@ std::vector<std::string> runs_that_entered(const JobLog& log) {
 void append_stamp(const char* path, const char* what, const char* run) {
   timespec now{};
   ::clock_gettime(CLOCK_BOOTTIME, &now);
+  const char* const given =
+      std::strcmp(what, "enter") == 0 ? std::getenv("REDLOCK_FENCE") : nullptr;
+  const char* const fence = given != nullptr ? given : "0";
   std::array<char, 256> line{};
   const int length = std::snprintf(
-      line.data(), line.size(), "%s %s %ld %lld\n", what, run, static_cast<long>(::getpid()),
-      static_cast<long long>(now.tv_sec) * 1'000'000'000 + now.tv_nsec);
+      line.data(), line.size(), "%s %s %ld %lld %s\n", what, run, static_cast<long>(::getpid()),
+      static_cast<long long>(now.tv_sec) * 1'000'000'000 + now.tv_nsec, fence);
   const int fd = ::open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   if (fd < 0) return;
   // A lost stamp makes a run look shorter; the tests that need one wait until they see it.
@@ -45,7 +68,9 @@ JobLog read_log(const std::string& path) {
     if (file.eof()) break;  // no newline: still being written
     std::istringstream fields(line);
     Stamp stamp;
-    if (fields >> stamp.what >> stamp.run >> stamp.pid >> stamp.at) log.push_back(stamp);
+    if (fields >> stamp.what >> stamp.run >> stamp.pid >> stamp.at >> stamp.fence) {
+      log.push_back(stamp);
+    }
   }
   return log;
 }
@@ -82,21 +107,31 @@ std::int64_t last_sign_of_life(const JobLog& log, const std::string& run) {
 }
 
 std::string overlap(const JobLog& log) {
-  std::vector<std::string> runs = runs_that_entered(log);
-  std::sort(runs.begin(), runs.end(), [&log](const std::string& a, const std::string& b) {
-    return entered(log, a) < entered(log, b);
-  });
+  const std::map<std::string, std::int64_t> ends = last_signs(log);
   // Sorted by start, an overlap exists exactly when a run starts before the latest end so far.
   std::int64_t latest_end = -1;
   std::string longest;
-  for (const std::string& run : runs) {
-    if (entered(log, run) <= latest_end) {
-      return "run " + run + " entered " +
-             std::to_string((latest_end - entered(log, run)) / 1'000'000) +
+  for (const Stamp& entry : entries(log)) {
+    if (entry.at <= latest_end) {
+      return "run " + entry.run + " entered " +
+             std::to_string((latest_end - entry.at) / 1'000'000) +
              " ms before the last sign of life of run " + longest;
     }
-    latest_end = last_sign_of_life(log, run);
-    longest = run;
+    latest_end = ends.at(entry.run);
+    longest = entry.run;
+  }
+  return {};
+}
+
+std::string fence_disorder(const JobLog& log) {
+  Stamp before;
+  for (const Stamp& entry : entries(log)) {
+    if (entry.fence <= before.fence) {
+      return "run " + entry.run + " entered with " + std::to_string(entry.fence) + " after " +
+             (before.run.empty() ? "nobody" : "run " + before.run + " with ") +
+             (before.run.empty() ? "" : std::to_string(before.fence));
+    }
+    before = entry;
   }
   return {};
 }

@@ -11,12 +11,13 @@
 namespace redlock::test {
 
 /// A process of run `run` was alive at `at` (CLOCK_BOOTTIME ns) and did `what`: enter, beat, leave,
-/// or term when it caught SIGTERM.
+/// or term when it caught SIGTERM. An enter carries the REDLOCK_FENCE of its process, 0 for none.
 struct Stamp {
   std::string what;
   std::string run;
   pid_t pid = 0;
   std::int64_t at = 0;
+  std::int64_t fence = 0;
 };
 
 /// Appends a stamp of the calling process. The time is read before the write, so a stamp never
@@ -40,5 +41,9 @@ std::int64_t last_sign_of_life(const JobLog& log, const std::string& run);
 /// Says which two runs were alive at the same time; empty when there are none. A run lasts from
 /// its first enter to the last sign of life of any of its processes.
 std::string overlap(const JobLog& log);
+
+/// Says which run entered with a fencing number that is not larger than all before; empty when
+/// there is none. No number at all counts as 0.
+std::string fence_disorder(const JobLog& log);
 
 }  // namespace redlock::test

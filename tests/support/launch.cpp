@@ -222,6 +222,10 @@ Launch& Launch::on_terminal(const std::string& path) {
   terminal_ = path;
   return *this;
 }
+Launch& Launch::under(const std::vector<std::string>& words) {
+  argv_.insert(argv_.begin(), words.begin(), words.end());
+  return *this;
+}
 Launch& Launch::args(const std::vector<std::string>& more) {
   argv_.insert(argv_.end(), more.begin(), more.end());
   return *this;

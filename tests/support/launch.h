@@ -81,6 +81,8 @@ class Launch {
   Launch& blocking_all();
   /// Runs in a session of its own on this terminal, in the foreground.
   Launch& on_terminal(const std::string& path);
+  /// Puts words before the command line, such as nsenter's.
+  Launch& under(const std::vector<std::string>& words);
   /// Adds arguments at the end.
   Launch& args(const std::vector<std::string>& more);
 

@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <sstream>
 
 #include "support/process.h"
@@ -113,26 +114,30 @@ void RedisServer::require_start() {
   FAIL("redis-server did not start: " << read_file(directory_.file("log")));
 }
 
+std::vector<std::string> RedisServer::command_line() const {
+  std::vector<std::string> words = options_.under;
+  words.insert(words.end(), {"redis-server", "--port", std::to_string(port_), "--bind"});
+  words.insert(words.end(), options_.addresses.begin(), options_.addresses.end());
+  const auto option = [&words](const std::string& name, const std::string& value) {
+    words.push_back("--" + name);
+    words.push_back(value);
+  };
+  option("unixsocket", directory_.file("socket"));
+  option("protected-mode", "no");  // refuses foreign addresses, which those of namespaces are
+  option("save", "");
+  option("appendonly", options_.keeps_data ? "yes" : "no");
+  option("appendfsync", "always");
+  option("dir", directory_.path());
+  option("logfile", directory_.file("log"));
+  if (!options_.password.empty()) option("requirepass", options_.password);
+  words.insert(words.end(), options_.arguments.begin(), options_.arguments.end());
+  return words;
+}
+
 bool RedisServer::launch() {
   connection_.reset();
   if (port_ == 0) port_ = ReservedPort().number();
-  std::vector<std::string> argv{"redis-server",
-                                "--port",
-                                std::to_string(port_),
-                                "--bind",
-                                "127.0.0.1",
-                                "--save",
-                                "",  // no persistence
-                                "--appendonly",
-                                "no",
-                                "--dir",
-                                directory_.path(),
-                                "--logfile",
-                                directory_.file("log")};
-  if (!options_.password.empty()) {
-    argv.insert(argv.end(), {"--requirepass", options_.password});
-  }
-  argv.insert(argv.end(), options_.arguments.begin(), options_.arguments.end());
+  std::vector<std::string> argv = command_line();
   std::vector<char*> pointers;
   for (std::string& each : argv) pointers.push_back(each.data());
   pointers.push_back(nullptr);
@@ -175,13 +180,21 @@ void RedisServer::end_process(int signal) {
   pid_ = -1;
 }
 
+std::string RedisServer::name() const {
+  return options_.addresses.front() + ":" + std::to_string(port_);
+}
+
 std::string RedisServer::url() const {
-  return "redis://127.0.0.1:" + std::to_string(port_);
+  return "redis://" + name();
+}
+
+std::string RedisServer::socket_url() const {
+  return "unix://" + directory_.file("socket");
 }
 
 std::string RedisServer::url(const std::string& userinfo, const std::string& path) const {
   const std::string prefix = userinfo.empty() ? "" : userinfo + "@";
-  return "redis://" + prefix + "127.0.0.1:" + std::to_string(port_) + path;
+  return "redis://" + prefix + name() + path;
 }
 
 void RedisServer::pause() {
@@ -208,9 +221,27 @@ void RedisServer::restart() {
   require_start();
 }
 
+void RedisServer::restart_empty() {
+  // Also what it rewrites from time to time; older versions keep one file instead of a directory.
+  for (const char* name : {"appendonlydir", "appendonly.aof"}) {
+    std::filesystem::remove_all(directory_.file(name));
+  }
+  restart();
+}
+
+void RedisServer::pause_clients(milliseconds span) {
+  REQUIRE(command({"CLIENT", "PAUSE", std::to_string(span.count()), "ALL"}).text == "OK");
+}
+
+void RedisServer::cut_clients() {
+  REQUIRE(command({"CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"}).kind ==
+          Reply::Kind::integer);
+}
+
 bool RedisServer::connect() {
   const timeval limit{10, 0};
-  connection_.reset(::redisConnectWithTimeout("127.0.0.1", port_, limit));
+  // By the socket: the network between server and clients is what tests cut.
+  connection_.reset(::redisConnectUnixWithTimeout(directory_.file("socket").c_str(), limit));
   if (!connection_ || connection_->err != 0) {
     connection_.reset();
     return false;

@@ -1,5 +1,5 @@
-// A real redis-server of one test: own port on 127.0.0.1, own directory, nothing kept on disk.
-// Dies with its RedisServer, and with the runner, however that ends.
+// A real redis-server of one test: own port on 127.0.0.1, own directory, nothing kept on disk
+// unless asked for. Dies with its RedisServer, and with the runner, however that ends.
 #pragma once
 
 #include <sys/types.h>
@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "support/temp_dir.h"
+#include "support/wait.h"
 
 struct redisContext;
 
@@ -47,11 +48,17 @@ class RedisServer {
  public:
   struct Options {
     /// More arguments of redis-server, such as {"--maxmemory", "10mb"}.
-    std::vector<std::string> arguments;
+    std::vector<std::string> arguments{};
     /// Sets requirepass, and is what the own commands of the test log in with.
-    std::string password;
+    std::string password{};
     /// A free one by default.
     std::uint16_t port = 0;
+    /// Where it listens; clients are sent to the first.
+    std::vector<std::string> addresses{"127.0.0.1"};
+    /// Words before its command line, such as nsenter's.
+    std::vector<std::string> under{};
+    /// Writes down every change before it answers, so that restart() finds all of it again.
+    bool keeps_data = false;
   };
 
   RedisServer() : RedisServer(Options()) {}
@@ -62,8 +69,12 @@ class RedisServer {
 
   std::uint16_t port() const { return port_; }
   pid_t pid() const { return pid_; }
-  /// redis://127.0.0.1:PORT, without the password.
+  /// HOST:PORT, as redlock-run names it.
+  std::string name() const;
+  /// redis://HOST:PORT, without the password.
   std::string url() const;
+  /// unix:///PATH of the same server, which reaches it from every network namespace.
+  std::string socket_url() const;
   /// The same with `userinfo` ("user:password") and `path` ("/3").
   std::string url(const std::string& userinfo, const std::string& path = "") const;
 
@@ -73,8 +84,15 @@ class RedisServer {
   void kill9();
   /// SIGTERM, waits for the end.
   void stop();
-  /// Starts again, empty, on the same port. The server must have been stopped or killed.
+  /// Starts again on the same port, with the data if it keeps any, else empty. The server must have
+  /// been stopped or killed.
   void restart();
+  /// The same, empty in any case.
+  void restart_empty();
+  /// Leaves the commands of all clients unanswered for so long, the test's own included.
+  void pause_clients(milliseconds span);
+  /// Cuts all connections but the test's own.
+  void cut_clients();
 
   /// One command on the test's own connection; reconnects when that is broken.
   Reply command(const std::vector<std::string>& words);
@@ -103,6 +121,7 @@ class RedisServer {
   void require_start();
   void end_process(int signal);
   bool connect();
+  std::vector<std::string> command_line() const;
 
   struct ContextDeleter {
     void operator()(redisContext* context) const;
