@@ -150,7 +150,7 @@ TEST_CASE("a proxy that refuses resets connections that stand and those to come"
   Run standing = Launch({"redis-cli", "-p", port, "blpop", "x", "0"}).start();
   REQUIRE(wait_until([&server] { return server.info("clients", "blocked_clients") == "1"; }));
   proxy.refuse();
-  CHECK(standing.wait().out != "");
+  CHECK_ENDING(standing.wait(), exit_with(1));
   CHECK(ping(proxy.port()) == "");
   proxy.pass();
   CHECK(ping(proxy.port()) == "PONG\n");

@@ -160,7 +160,10 @@ bool RedisServer::launch() {
   bool dead = false;
   const bool ready = wait_until([this, &dead] {
     dead = ::waitpid(pid_, nullptr, WNOHANG) == pid_;
-    return dead || info("server", "process_id") == std::to_string(pid_);
+    if (dead) return true;
+    // INFO is answered before all data are read.
+    return info("server", "process_id") == std::to_string(pid_) &&
+           info("persistence", "loading") == "0";
   });
   if (dead) pid_ = -1;
   if (!ready) end_process(SIGKILL);
