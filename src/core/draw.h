@@ -21,22 +21,25 @@ inline Duration draw_between(const Draw& draw, Duration least, Duration most) {
 }
 
 /// Pauses between attempts: random so that rivals drift apart, growing so that a long wait costs
-/// the server little, capped so that a free lock is noticed soon.
+/// the server little, capped so that a free lock is noticed soon. The cap follows the ttl: who
+/// takes a short lease expects it to change hands often, and between two jobs of one rival that
+/// begins again at once the lock is free for a moment only.
 class Backoff {
  public:
-  /// The next pause: base 100 ms, half as much again each time up to 2 s, each +-50 %.
+  explicit Backoff(Duration ttl)
+      : cap_(std::clamp(ttl / 10, Duration::milliseconds(200), Duration::seconds(2))) {}
+
+  /// The next pause: base 100 ms, half as much again each time up to a tenth of the ttl (200 ms to
+  /// 2 s), each +-50 %.
   Duration next(const Draw& draw) {
     const Duration base = base_;
-    base_ = std::min(base_ + base_ / 2, kCap);
+    base_ = std::min(base_ + base_ / 2, cap_);
     return draw_between(draw, base / 2, base + base / 2);
   }
-  void reset() { base_ = kFirst; }
 
  private:
-  static constexpr Duration kFirst = Duration::milliseconds(100);
-  static constexpr Duration kCap = Duration::seconds(2);
-
-  Duration base_ = kFirst;
+  const Duration cap_;
+  Duration base_ = Duration::milliseconds(100);
 };
 
 }  // namespace redlock::core

@@ -13,7 +13,7 @@ bool Lease::sets_key(RequestKind kind) {
 }
 
 Lease::Lease(const LeaseConfig& config, const Draw& draw)
-    : config_(config), draw_(draw), nodes_(config.nodes) {
+    : config_(config), draw_(draw), nodes_(config.nodes), backoff_(config.timing.ttl) {
   RR_ASSERT(config.nodes > 0);
   RR_ASSERT(check(config.timing) == TimingFault::none);
 }

@@ -118,15 +118,19 @@ TEST_CASE("a lease held by fewer servers than a quorum is over") {
 TEST_CASE("pauses grow, are random, and stay between half and one and a half of their base") {
   std::mt19937_64 chance(1);
   const Draw draw = [&chance] { return chance(); };
-  Backoff backoff;
-  Duration base = ms(100);
-  for (int i = 0; i < 50; ++i) {
-    const Duration pause = backoff.next(draw);
-    CHECK(pause >= base / 2);
-    CHECK(pause <= base + base / 2);
-    base = std::min(base + base / 2, Duration::seconds(2));
+  for (const auto& [ttl, cap] :
+       {std::pair{ms(500), ms(200)}, std::pair{ms(5'000), ms(500)},
+        std::pair{ms(30'000), ms(2'000)}, std::pair{ms(600'000), ms(2'000)}}) {
+    Backoff backoff(ttl);
+    Duration base = ms(100);
+    for (int i = 0; i < 50; ++i) {
+      const Duration pause = backoff.next(draw);
+      CHECK(pause >= base / 2);
+      CHECK(pause <= base + base / 2);
+      base = std::min(base + base / 2, cap);
+    }
   }
-  CHECK(Backoff().next(draw) != Backoff().next(draw));
+  CHECK(Backoff(ms(500)).next(draw) != Backoff(ms(500)).next(draw));
 }
 
 }  // namespace
