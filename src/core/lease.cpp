@@ -147,7 +147,11 @@ void Lease::on(const Tick&) {
       }
       break;
     case State::pausing:
-      if (phase_end_ <= now_) give_up_at_ <= now_ ? finish_clearing() : begin_attempt();
+      if (phase_end_ <= now_) {
+        give_up_at_ <= now_ ? finish_clearing() : begin_attempt();
+      } else {
+        give_back_due();
+      }
       break;
     case State::clearing:
       give_back_due();
@@ -241,7 +245,6 @@ TimePoint Lease::wakeup() const {
     case State::acquiring:
       return acquiring_wakeup();
     case State::pausing:
-      return phase_end_;
     case State::clearing:
     case State::releasing:
       return giving_back_wakeup();

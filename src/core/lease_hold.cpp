@@ -56,6 +56,7 @@ bool Lease::may_heal(const NodeState& node) const {
 }
 
 void Lease::note_renew_answer(NodeState& node, const Flight& flight, const Outcome& outcome) {
+  if (flight.attempt != attempt_) return;  // of an attempt that was given up meanwhile
   const TimePoint before = valid_until();
   note_said(node, outcome);
   switch (outcome.answer) {
@@ -154,7 +155,9 @@ void Lease::judge_lease(TimePoint before) {
     effects_.emplace_back(Lost{foreign ? Loss::foreign : Loss::gone});
   } else if (until <= now_) {
     state_ = State::lost;
-    effects_.emplace_back(Lost{Loss::expired});
+    // If it was just valid, it is one server's denial that ended it before its time.
+    const Loss denied = foreign ? Loss::foreign : Loss::gone;
+    effects_.emplace_back(Lost{before > now_ ? denied : Loss::expired});
   } else if (until != before) {
     effects_.emplace_back(Extended{until});
   }

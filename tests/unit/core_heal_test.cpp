@@ -189,6 +189,19 @@ TEST_CASE("a server that stays away is asked less and less, once a round in the 
   CHECK(tries <= 75);
 }
 
+TEST_CASE("where only a bare quorum ever held, one key less is a loss at once") {
+  LeaseDriver d(lease_config(5));
+  d.begin();
+  for (const std::size_t i : {std::size_t{3}, std::size_t{4}}) d.say(i, Answer::failed);
+  for (std::size_t i = 0; i < 3; ++i) d.grant(i);
+  REQUIRE(d.lease.state() == Lease::State::held);
+  d.wake();
+  const auto lost = only<Lost>(d.say(0, Answer::gone));
+  REQUIRE(lost);
+  // Not "expired": its deadlines, which the guard watches, lie ahead still and have to move.
+  CHECK(lost->why == Loss::gone);
+}
+
 TEST_CASE("an expired lease is not revived by a renewal that is answered too late") {
   LeaseDriver d(lease_config(3));
   hold_and_wake(d, 3);

@@ -262,6 +262,44 @@ TEST_CASE("a server whose connection broke while it held the key is reached for 
   CHECK(released->everywhere);
 }
 
+TEST_CASE("a release that failed is tried again during the pauses between attempts") {
+  LeaseDriver d(lease_config(3, Duration::seconds(60)));
+  d.begin();
+  std::size_t in_pauses = 0;
+  for (int turns = 0; turns < 500 && in_pauses == 0; ++turns) {
+    if (!d.asked(0)) d.wake();
+    const bool pausing = d.lease.state() == Lease::State::pausing;
+    for (const std::size_t i : {std::size_t{1}, std::size_t{2}}) {
+      if (d.asked(i)) d.held(i, ms(5000));
+    }
+    if (!d.asked(0)) continue;
+    const bool release = d.asked(0)->kind == RequestKind::release;
+    if (release && pausing) ++in_pauses;
+    release ? d.say(0, Answer::unknown) : d.grant(0);
+  }
+  CHECK(in_pauses > 0);
+}
+
+TEST_CASE("the answer to a renewal of an earlier attempt says nothing about a later one") {
+  LeaseDriver d(lease_config(3, Duration::seconds(20)));
+  d.begin();
+  for (std::size_t i = 0; i < 3; ++i) d.grant(i);
+  d.wake();
+  d.grant(1);
+  d.grant(2);
+  // The job could not be started in time; a renewal is still under way to server 0.
+  d.step(core::TryAgain{});
+  d.say(1, Answer::granted);
+  d.say(2, Answer::granted);
+  while (d.lease.state() != Lease::State::acquiring) d.wake();
+  d.grant(1);
+  d.grant(2);
+  REQUIRE(d.lease.state() == Lease::State::held);
+  d.say(0, Answer::gone);
+  CHECK(d.lease.report(NodeIndex(0)).answer != Answer::gone);
+  CHECK(d.lease.state() == Lease::State::held);
+}
+
 TEST_CASE("an attempt that never left for a server does not hide that an earlier one did") {
   LeaseDriver d(lease_config(1, Duration::seconds(20)));
   d.begin();
