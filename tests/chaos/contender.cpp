@@ -12,10 +12,10 @@ const std::vector<std::string> kShapes{"child", "deaf", "session", "daemon", "or
 
 /// Most jobs are short, some outlast the faults.
 std::int64_t job_ms(Dice& dice) {
-  const std::int64_t kind = roll(dice, 1, 20);
-  if (kind <= 13) return roll(dice, 10, 200);
-  if (kind <= 19) return roll(dice, 200, 1'500);
-  return roll(dice, 3'000, 5'000);
+  const std::int64_t kind = roll(dice, 1, 30);
+  if (kind <= 24) return roll(dice, 10, 150);
+  if (kind <= 29) return roll(dice, 150, 1'000);
+  return roll(dice, 2'500, 4'000);
 }
 
 }  // namespace

@@ -16,105 +16,137 @@ using test::RedisServer;
 /// From then on a server that was restarted votes again: --min-uptime is the ttl, in whole seconds
 /// that Redis rounds up.
 constexpr std::int64_t kYouthNs = 4'000'000'000;
-/// Longer than the ttl, so that nothing may be alive at the end.
+/// In most outages all leases run out.
 constexpr std::int64_t kOutageLeastMs = 500;
 constexpr std::int64_t kOutageMostMs = 4'000;
+/// Of a quorum of five.
+constexpr std::size_t kMinority = 2;
 
 }  // namespace
 
 const std::vector<Storm::Fault>& Storm::faults() {
   static const std::vector<Fault> all{
-      {"kill -9 of a server, restart empty", 4, &Storm::crash_and_forget, true},
-      {"kill -9 of servers, restart with data", 3, &Storm::crash_and_keep, true},
-      {"SIGSTOP of servers", 3, &Storm::stop_servers, true},
-      {"CLIENT PAUSE", 3, &Storm::pause_clients, true},
-      {"CLIENT KILL on all servers", 3, &Storm::cut_connections},
-      {"network: slow", 2, &Storm::delay_network, true},
-      {"network: cut", 2, &Storm::freeze_network, true},
-      {"network: black hole", 2, &Storm::swallow_network, true},
-      {"network: replies lost", 2, &Storm::drop_replies, true},
-      {"network: reset", 2, &Storm::reset_network, true},
-      {"SIGSTOP of a front", 4, &Storm::stop_front},
-      {"kill -9 of a front", 3, &Storm::kill_front},
-      {"kill -9 of a guard", 3, &Storm::kill_guard},
-      {"majority: SIGSTOP", 1, &Storm::stop_majority, true},
-      {"majority: network cut", 1, &Storm::freeze_majority, true},
-      {"majority: kill -9, restart with data", 1, &Storm::crash_majority, true},
+      {"kill -9 of a server, restart empty", 6, &Storm::crash_and_forget, 1, true},
+      {"kill -9 of servers, restart with data", 3, &Storm::crash_and_keep, 1},
+      {"SIGSTOP of servers", 3, &Storm::stop_servers, 1},
+      {"CLIENT PAUSE", 3, &Storm::pause_clients, 1},
+      {"CLIENT KILL on all servers", 2, &Storm::cut_connections},
+      {"network: slow", 2, &Storm::delay_network, 1},
+      {"network: cut", 2, &Storm::freeze_network, 1},
+      {"network: black hole", 2, &Storm::swallow_network, 1},
+      {"network: replies lost", 2, &Storm::drop_replies, 1},
+      {"network: reset", 2, &Storm::reset_network, 1},
+      {"SIGSTOP of a front", 3, &Storm::stop_front},
+      {"kill -9 of a front", 2, &Storm::kill_front},
+      {"kill -9 of a guard", 2, &Storm::kill_guard},
+      {"majority: SIGSTOP", 2, &Storm::stop_majority, kMinority},
+      {"majority: network cut", 2, &Storm::freeze_majority, kMinority},
+      {"majority: kill -9, restart with data", 2, &Storm::crash_majority, kMinority},
   };
   return all;
 }
 
-/// `least`..`most` different indices below `of`.
-std::vector<std::size_t> Storm::some_servers(std::size_t of, std::size_t least, std::size_t most) {
+std::size_t Storm::spare_servers() const {
+  const std::int64_t now = test::boottime_ns();
+  const auto young = static_cast<std::size_t>(std::count_if(
+      old_at_.begin(), old_at_.end(), [now](std::int64_t old_at) { return old_at > now; }));
+  return young < quorum_.minority() ? quorum_.minority() - young : 0;
+}
+
+void Storm::note_restart(std::size_t server) {
+  old_at_[server] = test::boottime_ns() + kYouthNs;
+}
+
+std::vector<std::size_t> Storm::random_servers(std::size_t of, std::size_t count) {
   std::vector<std::size_t> indices(of);
   for (std::size_t i = 0; i < of; ++i) indices[i] = i;
   std::shuffle(indices.begin(), indices.end(), dice_);
-  indices.resize(static_cast<std::size_t>(
-      roll(dice_, static_cast<std::int64_t>(least), static_cast<std::int64_t>(most))));
+  indices.resize(count);
   return indices;
 }
 
-void Storm::crash_and_forget() {
-  RedisServer& server = quorum_[some_servers(quorum_.size(), 1, 1).front()];
-  server.kill9();
-  if (one_in(dice_, 2)) live(rolled(0, 1'500));
-  server.restart_empty();
-  all_old_at_ = test::boottime_ns() + kYouthNs;
+std::vector<std::size_t> Storm::dispensable(std::size_t of) {
+  const auto most = static_cast<std::int64_t>(spare_servers());
+  return random_servers(of,
+                        static_cast<std::size_t>(roll(dice_, 1, std::max<std::int64_t>(most, 1))));
 }
 
-void Storm::crash_and_keep() {
-  const std::vector<std::size_t> hit = some_servers(quorum_.size(), 1, quorum_.minority());
+milliseconds Storm::duration() {
+  return one_in(dice_, 3) ? rolled(1'000, 3'000) : rolled(50, 700);
+}
+
+bool Storm::crash_and_forget() {
+  const std::size_t hit = random_servers(quorum_.size(), 1).front();
+  quorum_[hit].kill9();
+  if (one_in(dice_, 2)) live(duration());
+  quorum_[hit].restart_empty();
+  note_restart(hit);
+  all_remember_at_ = old_at_[hit];
+  return true;
+}
+
+bool Storm::crash_and_keep() {
+  const std::vector<std::size_t> hit = dispensable(quorum_.size());
   for (const std::size_t i : hit) quorum_[i].kill9();
-  live(rolled(0, 1'500));
+  live(duration());
   for (const std::size_t i : hit) quorum_[i].restart();
-  all_old_at_ = test::boottime_ns() + kYouthNs;
+  for (const std::size_t i : hit) note_restart(i);
+  return true;
 }
 
-void Storm::stop_servers() {
-  const std::vector<std::size_t> hit = some_servers(quorum_.size(), 1, quorum_.minority());
+bool Storm::stop_servers() {
+  const std::vector<std::size_t> hit = dispensable(quorum_.size());
   for (const std::size_t i : hit) quorum_[i].pause();
-  live(rolled(50, 3'000));
+  live(duration());
   for (const std::size_t i : hit) quorum_[i].resume();
+  return true;
 }
 
-void Storm::pause_clients() {
-  const milliseconds span = rolled(50, 3'000);
-  for (const std::size_t i : some_servers(quorum_.size(), 1, quorum_.minority())) {
+bool Storm::pause_clients() {
+  const milliseconds span = duration();
+  for (const std::size_t i : dispensable(quorum_.size())) {
     quorum_[i].pause_clients(span);
   }
   live(span);
+  return true;
 }
 
-void Storm::cut_connections() {
+bool Storm::cut_connections() {
   for (std::int64_t times = roll(dice_, 1, 15); times > 0; --times) {
     quorum_.each(0, quorum_.size(), [](RedisServer& server) { server.cut_clients(); });
     live(milliseconds(100));
   }
+  return true;
 }
 
 void Storm::spoil_network(const std::function<void(test::Proxy&)>& spoil) {
-  const std::vector<std::size_t> hit = some_servers(proxies_.size(), 1, quorum_.minority());
+  const std::vector<std::size_t> hit = dispensable(proxies_.size());
   for (const std::size_t i : hit) spoil(*proxies_[i]);
-  live(rolled(50, 3'000));
+  live(duration());
   for (const std::size_t i : hit) proxies_[i]->pass();
 }
 
-void Storm::delay_network() {
+bool Storm::delay_network() {
   const milliseconds span = rolled(10, 600);
   spoil_network([span](test::Proxy& proxy) { proxy.delay(span); });
   live(span);  // what is under way arrives
+  return true;
 }
-void Storm::freeze_network() {
+bool Storm::freeze_network() {
   spoil_network([](test::Proxy& proxy) { proxy.freeze(); });
+  return true;
 }
-void Storm::swallow_network() {
+bool Storm::swallow_network() {
   spoil_network([](test::Proxy& proxy) { proxy.swallow(); });
+  return true;
 }
-void Storm::drop_replies() {
+bool Storm::drop_replies() {
   spoil_network([](test::Proxy& proxy) { proxy.drop_replies(); });
+  return true;
 }
-void Storm::reset_network() {
+bool Storm::reset_network() {
   spoil_network([](test::Proxy& proxy) { proxy.refuse(); });
+  return true;
 }
 
 /// The contender whose token a majority has; nobody when the lock is free or the holder is a run
@@ -141,30 +173,33 @@ Contender* Storm::victim() {
   return found->is_untouched() ? found : nullptr;
 }
 
-void Storm::stop_front() {
+bool Storm::stop_front() {
   Contender* const one = victim();
-  if (one == nullptr) return;
+  if (one == nullptr) return false;
   const pid_t pid = one->front();
   one->disturb({kLost});
   ::kill(pid, SIGSTOP);
   live(rolled(50, 4'000));
   // A process that was stopped has not ended, so the number is still its own.
   ::kill(pid, SIGCONT);
+  return true;
 }
 
-void Storm::kill_front() {
+bool Storm::kill_front() {
   Contender* const one = victim();
-  if (one == nullptr) return;
+  if (one == nullptr) return false;
   one->disturb({test::killed_by(SIGKILL)});
   ::kill(one->front(), SIGKILL);
+  return true;
 }
 
-void Storm::kill_guard() {
+bool Storm::kill_guard() {
   Contender* const one = victim();
   const pid_t guard = one == nullptr ? -1 : one->guard();
-  if (guard <= 0) return;
+  if (guard <= 0) return false;
   one->disturb({kLost});
   ::kill(guard, SIGKILL);
+  return true;
 }
 
 void Storm::outage(const std::function<void()>& begin, const std::function<void()>& end) {
@@ -176,8 +211,8 @@ void Storm::outage(const std::function<void()>& begin, const std::function<void(
   end();
 }
 
-void Storm::stop_majority() {
-  const auto hit = some_servers(quorum_.size(), quorum_.majority(), quorum_.majority());
+bool Storm::stop_majority() {
+  const auto hit = random_servers(quorum_.size(), quorum_.majority());
   outage(
       [&] {
         for (const std::size_t i : hit) quorum_[i].pause();
@@ -185,9 +220,10 @@ void Storm::stop_majority() {
       [&] {
         for (const std::size_t i : hit) quorum_[i].resume();
       });
+  return true;
 }
 
-void Storm::freeze_majority() {
+bool Storm::freeze_majority() {
   outage(
       [&] {
         for (const auto& proxy : proxies_) proxy->freeze();
@@ -195,10 +231,11 @@ void Storm::freeze_majority() {
       [&] {
         for (const auto& proxy : proxies_) proxy->pass();
       });
+  return true;
 }
 
-void Storm::crash_majority() {
-  const auto hit = some_servers(quorum_.size(), quorum_.majority(), quorum_.majority());
+bool Storm::crash_majority() {
+  const auto hit = random_servers(quorum_.size(), quorum_.majority());
   outage(
       [&] {
         for (const std::size_t i : hit) quorum_[i].kill9();
@@ -206,7 +243,8 @@ void Storm::crash_majority() {
       [&] {
         for (const std::size_t i : hit) quorum_[i].restart();
       });
-  all_old_at_ = test::boottime_ns() + kYouthNs;
+  for (const std::size_t i : hit) note_restart(i);
+  return true;
 }
 
 }  // namespace redlock::chaos

@@ -32,7 +32,7 @@ std::size_t entries(const test::JobLog& log) {
 }  // namespace
 
 Storm::Storm(const StormPlan& plan)
-    : plan_(plan), dice_(plan.seed), quorum_(kServers, server_options) {
+    : plan_(plan), dice_(plan.seed), quorum_(kServers, server_options), old_at_(kServers) {
   record_.ttl = kTtl.count() * 1'000'000;
   quorum_.young_servers_do_not_vote();
   for (std::size_t i = 0; i < kProxies; ++i) {
@@ -78,30 +78,34 @@ void Storm::run() {
 }
 
 void Storm::strike() {
-  const bool all_old = test::boottime_ns() >= all_old_at_;
+  const bool all_remember = test::boottime_ns() >= all_remember_at_;
   std::vector<const Fault*> urn;
   for (const Fault& fault : faults()) {
-    if (fault.needs_old_servers && !all_old) continue;
+    if (fault.servers > spare_servers() || (fault.forgets && !all_remember)) continue;
     urn.insert(urn.end(), static_cast<std::size_t>(fault.weight), &fault);
   }
   const auto last = static_cast<std::int64_t>(urn.size()) - 1;
   const Fault& fault = *urn[static_cast<std::size_t>(roll(dice_, 0, last))];
-  ++struck_[fault.name];
-  (this->*fault.strike)();
+  if ((this->*fault.strike)()) ++struck_[fault.name];
   live(rolled(0, 400));
 }
 
 void Storm::calm_down() {
   const std::int64_t calm = test::boottime_ns();
-  for (const auto& contender : contenders_) {
-    const auto got_in = [&] {
-      const test::JobLog log = test::read_log(log_);
-      return std::any_of(log.begin(), log.end(), [&](const test::Stamp& stamp) {
+  const auto all_got_in = [&] {
+    const test::JobLog log = test::read_log(log_);
+    bool all = true;
+    for (const auto& contender : contenders_) {
+      const bool got_in = std::any_of(log.begin(), log.end(), [&](const test::Stamp& stamp) {
         return stamp.what == "enter" && stamp.at > calm && contender->owns(stamp.run);
       });
-    };
-    await("after the storm a contender did not get in", got_in, kTurn);
-  }
+      // It has had its turn; there is no order among those that wait.
+      if (got_in) contender->rest();
+      all = all && got_in;
+    }
+    return all;
+  };
+  await("after the storm a contender did not get in", all_got_in, kTurn);
 }
 
 void Storm::stop_all() {

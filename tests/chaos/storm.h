@@ -41,9 +41,11 @@ class Storm {
   struct Fault {
     std::string name;
     std::int64_t weight;
-    void (Storm::*strike)();
-    /// Servers lose memory, or so many are out that a young one could not be done without.
-    bool needs_old_servers = false;
+    bool (Storm::*strike)();
+    /// How many servers it needs that could be done without. Young ones, which do not vote, are
+    /// done without already.
+    std::size_t servers = 0;
+    bool forgets = false;  ///< a server loses its memory
   };
   static const std::vector<Fault>& faults();
 
@@ -56,27 +58,34 @@ class Storm {
   bool live_until(const std::function<bool()>& fact, test::milliseconds limit);
   void await(const std::string& what, const std::function<bool()>& fact, test::milliseconds limit);
 
+  // Each says whether there was something to do it to.
   // Faults of servers and of the network to them (faults.cpp).
-  void crash_and_forget();
-  void crash_and_keep();
-  void stop_servers();
-  void pause_clients();
-  void cut_connections();
-  void delay_network();
-  void freeze_network();
-  void swallow_network();
-  void drop_replies();
-  void reset_network();
+  bool crash_and_forget();
+  bool crash_and_keep();
+  bool stop_servers();
+  bool pause_clients();
+  bool cut_connections();
+  bool delay_network();
+  bool freeze_network();
+  bool swallow_network();
+  bool drop_replies();
+  bool reset_network();
   // Faults of a contender's own processes.
-  void stop_front();
-  void kill_front();
-  void kill_guard();
+  bool stop_front();
+  bool kill_front();
+  bool kill_guard();
   // Of a majority of servers.
-  void stop_majority();
-  void freeze_majority();
-  void crash_majority();
+  bool stop_majority();
+  bool freeze_majority();
+  bool crash_majority();
 
-  std::vector<std::size_t> some_servers(std::size_t of, std::size_t least, std::size_t most);
+  /// Different indices below `of`, as many as can be done without, one at least.
+  std::vector<std::size_t> dispensable(std::size_t of);
+  std::vector<std::size_t> random_servers(std::size_t of, std::size_t count);
+  std::size_t spare_servers() const;
+  void note_restart(std::size_t server);
+  /// How long a fault lasts: mostly less than a lease, sometimes more.
+  test::milliseconds duration();
   void spoil_network(const std::function<void(test::Proxy&)>& spoil);
   void outage(const std::function<void()>& begin, const std::function<void()>& end);
   Contender* holder();
@@ -96,7 +105,9 @@ class Storm {
   Record record_;
   std::map<std::string, std::size_t> struck_;
   std::vector<std::string> stuck_;
-  std::int64_t all_old_at_ = 0;
+  /// When each server votes again (CLOCK_BOOTTIME ns).
+  std::vector<std::int64_t> old_at_;
+  std::int64_t all_remember_at_ = 0;
 };
 
 }  // namespace redlock::chaos
