@@ -1,97 +1,99 @@
-// One host: the front (Run) and the guard (Fence) as the program has them, a job that behaves well
-// or not, and connections that are late, break, or fall silent.
+// One host: the front (the real core::Run) as the runtime drives it, its connections, and its
+// guard. Runs one command after another, as it is told.
 #pragma once
 
 #include <cstdint>
 #include <deque>
 #include <memory>
 #include <optional>
-#include <set>
 #include <vector>
 
-#include "core/fence.h"
 #include "core/run.h"
+#include "sim/guard.h"
+#include "sim/link.h"
+#include "sim/process.h"
 #include "sim/schedule.h"
-#include "sim/world.h"
 
 namespace redlock::sim {
 
+class World;
+
+/// One start of the program.
+struct Command {
+  Duration wait = Duration::infinite();  ///< as in core::LeaseConfig
+  Duration max_run = Duration::infinite();
+  bool kill_after_signal = false;
+  Job job;
+};
+
 class Host {
  public:
-  Host(World& world, std::size_t index);
+  Host(World& world, std::size_t index, Clock clock, Duration wall_skew);
 
-  void begin();
-  /// The front gets no time until then; the guard does (SIGSTOP, a hung disk).
-  void pause(Duration span);
-  void break_link(std::size_t node);
-  /// What is sent to and from `node` arrives only after then.
-  void silence_link(std::size_t node, Duration span);
-  /// SIGKILL to the front, or to the guard.
+  void begin(const Command& command);
+  /// SIGKILL to the front.
   void kill_front();
-  void kill_guard();
-  bool finished() const { return runs_left_ == 0; }
-
- private:
-  struct Link {
-    bool up = false;
-    bool connecting = false;
-    std::uint64_t epoch = 0;
-    std::set<std::uint64_t> broken;  ///< epochs that ended by a break of the connection
-    TimePoint broken_at = TimePoint::from_ns(0);
-    TimePoint silent_until = TimePoint::from_ns(0);
-    TimePoint last_there = TimePoint::from_ns(0);
-    TimePoint last_back = TimePoint::from_ns(0);
-    std::deque<core::Request> waiting;
-    std::deque<core::RequestId> unanswered;
-  };
+  /// A signal to the front, from outside.
+  void signal(int number);
+  /// An input for the front's next turn.
+  void give(core::RunInput input);
+  /// From the guard: nothing is left, and no front to hear it.
+  void guard_ended();
 
   TimePoint local() const;
-  void give(core::RunInput input);
+  /// A true time at which its clock shows at least `local`.
+  TimePoint when(TimePoint local) const { return clock_.when(local); }
+  void set_ppm(std::int64_t ppm) { clock_.ppm = ppm; }
+  /// Another entry of the list leads to the same server as `entry` and is connected.
+  bool reaches_twice(std::size_t entry) const;
+
+  // What the checks look at.
+  const core::Run* run() const { return run_.get(); }
+  std::uint64_t run_id() const { return run_id_; }
+  const Command& command() const { return command_; }
+  core::Attempt attempt() const { return attempt_; }
+  /// Until when, by its own clock, the run believes in its lease; past() if it does not.
+  TimePoint believes_until() const { return believes_until_; }
+  /// True time at which the current attempt, and the run, were begun.
+  TimePoint attempt_began() const { return attempt_began_; }
+  TimePoint began() const { return began_; }
+  /// Whether the front was stopped at any time of the run.
+  bool was_paused() const { return was_paused_; }
+  void pause_front(TimePoint until);
+
+  const std::size_t index;
+  Process front;
+  Guard guard;
+  std::vector<std::unique_ptr<Link>> links;  ///< one for each server of its list
+  std::optional<core::Verdict> verdict;      ///< of the last run; none when the front was killed
+
+ private:
   void schedule_turn();
   void turn();
   void feed(const core::RunInput& input);
   void perform(const core::RunEffect& effect);
-  void finish(const core::Verdict& verdict);
-  void check_left_behind();
+  void send(const core::Send& send);
+  void finish(const core::Verdict& ended);
   void end_run();
-  void kill_job();
-
-  void send(std::size_t node, const core::Request& request);
-  void connect(std::size_t node);
-  void transmit(std::size_t node, const core::Request& request);
-  void watch_silence(std::size_t node, core::RequestId request);
-
-  void start_job(const core::Spawn& spawn);
-  void run_job(std::uint64_t fence);
-  void end_job(std::uint64_t job);
-  void guard_tick();
-  void guard_perform(const core::FenceEffects& effects);
-  void schedule_guard();
+  void note_effect(const core::RunEffect& effect);
+  std::uint64_t wall_ms() const;
 
   World& world_;
-  const std::size_t index_;
-  const Clock clock_;
+  Clock clock_;
+  const Duration wall_skew_;
   const core::Draw draw_;
-  int runs_left_;
+  Command command_;
   std::uint64_t run_id_ = 0;
   std::unique_ptr<core::Run> run_;
-  std::vector<Link> links_;
   std::deque<core::RunInput> inbox_;
-  TimePoint paused_until_ = TimePoint::from_ns(0);
-  TimePoint turn_at_ = TimePoint::never();
   std::uint64_t turn_number_ = 0;
-
-  // The guard and its job.
-  core::Deadlines page_;
-  bool fenced_ = false;
-  std::optional<core::Fence> fence_;
-  std::uint64_t job_ = 0;  ///< counts jobs; 0: none ever
-  bool job_alive_ = false;
-  bool obeys_ = true;
-  std::uint64_t guard_number_ = 0;
-  std::uint64_t start_number_ = 0;
-  bool guard_dead_ = false;
-  TimePoint valid_until_ = TimePoint::past();
+  std::uint64_t effects_ = 0;
+  core::Attempt attempt_;
+  TimePoint attempt_began_;
+  TimePoint began_;
+  std::vector<std::uint64_t> floors_;  ///< wall clock at the beginning of each attempt
+  TimePoint believes_until_ = TimePoint::past();
+  bool was_paused_ = false;
 };
 
 }  // namespace redlock::sim

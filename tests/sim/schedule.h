@@ -2,6 +2,7 @@
 // clocks of the parties, each with a rate and an offset of its own.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -68,6 +69,7 @@ class Chance {
   Duration ms_between(std::int64_t least, std::int64_t most) {
     return Duration::microseconds(between(least * 1000, most * 1000));
   }
+  Duration up_to(Duration most) { return Duration::nanoseconds(between(0, most.ns())); }
   bool one_in(std::int64_t n) { return between(1, n) == 1; }
 
  private:

@@ -1,108 +1,83 @@
 // A world of servers, hosts and a bad network around the real core: the same Lease, Supervision,
-// Run and Fence that the program drives, with everything else made up. Checks after every step what
-// users are promised, and folds everything that happens into a trace that a seed must repeat.
+// Run and Fence that the program drives, with everything else made up.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
-#include <optional>
-#include <string>
+#include <string_view>
 #include <vector>
 
-#include "core/node_io.h"
-#include "core/timing.h"
+#include "sim/checks.h"
+#include "sim/host.h"
+#include "sim/node.h"
+#include "sim/plan.h"
 #include "sim/schedule.h"
+#include "sim/trace.h"
 
 namespace redlock::sim {
 
-/// What a world may do to its inhabitants. The defaults stay within what the lock assumes.
-struct Plan {
-  std::uint64_t seed = 1;
-  std::size_t nodes = 1;
-  std::size_t hosts = 3;
-  int runs_each = 3;
-  /// Faults happen until here; then the world is calm.
-  Duration troubled = Duration::seconds(25);
-  std::int64_t ppm_most = 4'000;
-  /// A process that got SIGKILL is gone within this.
-  Duration kill_takes = Duration::milliseconds(20);
-  // Broken on purpose, for proving that the checker sees it.
-  bool release_ignores_token = false;
-  bool fence_stands_still = false;
-  bool guard_sleeps = false;
+/// What happened, in numbers.
+struct Counts {
+  std::uint64_t events = 0;
+  std::uint64_t steps = 0;  ///< of the core
+  std::uint64_t runs = 0;
+  std::uint64_t jobs = 0;
+  std::uint64_t losses = 0;
+  /// In calm worlds: of leases that never had all the keys they could have had.
+  std::uint64_t bare_losses = 0;
+  std::uint64_t gave_up = 0;
+  std::uint64_t heals = 0;
+  std::uint64_t restarts = 0;
+  std::uint64_t deaths = 0;
+  // The largest that the bounds of checks_pace.cpp have seen.
+  std::size_t questions_most = 0;
+  std::size_t calm_questions_most = 0;
+  std::size_t idle_turns_most = 0;
 };
-
-/// What a world amounted to.
-struct Report {
-  std::vector<std::string> violations;
-  std::uint64_t trace = 0;
-  int jobs = 0;
-  int lost = 0;
-  int gave_up = 0;
-  std::uint64_t steps = 0;
-};
-
-/// One server: the scripts' semantics, expiry by its own clock.
-class SimNode {
- public:
-  SimNode(const Plan& plan, Clock clock) : plan_(plan), clock_(clock) {}
-
-  /// Executes a request of run `run`.
-  core::Outcome execute(TimePoint truth, std::uint64_t run, const core::Request& request,
-                        Duration ttl);
-  /// The run whose key it has, if any.
-  std::optional<std::uint64_t> holder(TimePoint truth);
-
-  /// Executes nothing before this (SIGSTOP).
-  TimePoint stopped_until = TimePoint::from_ns(0);
-
- private:
-  struct Key {
-    std::uint64_t run = 0;
-    core::Attempt attempt;
-    TimePoint expires;  ///< by its own clock
-  };
-  void expire(TimePoint truth);
-
-  const Plan& plan_;
-  const Clock clock_;
-  std::optional<Key> key_;
-  std::uint64_t counter_ = 0;
-};
-
-class Host;
 
 class World {
  public:
-  explicit World(const Plan& plan);
+  explicit World(const Plan& plan, bool readable = false);
   World(const World&) = delete;
   World& operator=(const World&) = delete;
   ~World();
 
-  Report run();
+  /// Lets the next event happen and checks everything; false when there is none before `end`.
+  bool step(TimePoint end);
+  /// Ends whatever is wrong, for good.
+  void calm_down();
+  /// never() before that.
+  TimePoint calm_since() const { return calm_since_; }
+  /// One of the servers that are never in trouble, with what leads to them.
+  bool is_calm(std::size_t node) const;
 
-  // For the hosts.
-  void violate(std::string what);
-  void note(std::uint64_t what);
-  void job_begins(std::size_t host, std::uint64_t fence);
-  void job_ends(std::size_t host);
-  std::uint64_t next_run() { return next_run_++; }
-  bool troubled() const;
+  // For the inhabitants.
+  void note(std::size_t host, std::string_view what, std::size_t node = Trace::kNobody,
+            std::uint64_t value = 0) {
+    trace.note(schedule.now(), host, what, node, value);
+  }
+  std::uint64_t next_run() { return ++runs_; }
+  Duration kill_time() { return chance.up_to(plan.kill_takes); }
+  void for_links_of(std::size_t node, const std::function<void(Link&)>& what);
+  void run_is_over(Host& host) {
+    if (on_run_over) on_run_over(host);
+  }
 
   const Plan plan;
-  const core::Timing timing = core::Timing::for_ttl(Duration::seconds(1));
   Schedule schedule;
   Chance chance;
-  std::vector<SimNode> nodes;
-  Report report;
+  Trace trace;
+  Counts counts;
+  Checks checks;
+  std::vector<std::unique_ptr<Node>> nodes;
+  std::vector<std::unique_ptr<Host>> hosts;
+  /// A host is ready for its next command.
+  std::function<void(Host&)> on_run_over;
 
  private:
-  void make_trouble();
-
-  std::vector<std::unique_ptr<Host>> hosts_;
-  std::optional<std::size_t> working_;
-  std::uint64_t last_fence_ = 0;
-  std::uint64_t next_run_ = 1;
+  std::uint64_t runs_ = 0;
+  TimePoint calm_since_ = TimePoint::never();
 };
 
 }  // namespace redlock::sim
