@@ -54,10 +54,15 @@ void Checks::run_ends(const Host& host, const core::Verdict& verdict) {
   if (!survivors) check_left(host);
 }
 
+void Checks::loses(const Host& host) {
+  Watched& watched = of(host);
+  if (!watched.stood_on_all) watched.stood_on_all = stood_on_all(host);
+}
+
 void Checks::check_loss(const Host& host) {
   ++world_.counts.losses;
   if (world_.plan.calm == Calm::none) return;
-  if (!stood_on_all(host)) {
+  if (!of(host).stood_on_all.value_or(true)) {
     ++world_.counts.bare_losses;
     return;
   }
@@ -81,7 +86,8 @@ void Checks::check_wait(const Host& host, const core::Verdict& verdict) {
       verdict.ending == core::Ending::held || verdict.ending == core::Ending::unavailable;
   if (!gave_up) return;
   ++world_.counts.gave_up;
-  if (host.was_paused()) return;
+  // A job that could not be started in time has used the wait up, too.
+  if (host.was_paused() || of(host).granted) return;
   const core::Timing& timing = world_.plan.timing;
   const Duration tries = std::min(Duration::seconds(1), timing.ttl / 4);
   const Duration limit = std::max(host.command().wait, tries) + timing.connect_limit() +

@@ -62,6 +62,8 @@ class Checks {
   // Told by hosts and guards.
   void run_begins(const Host& host);
   void granted(const Host& host);
+  /// Nothing can save its job any more.
+  void loses(const Host& host);
   void run_ends(const Host& host, const core::Verdict& verdict);
   void job_begins(const Host& host, std::uint64_t fence);
   void job_ends(const Host& host);
@@ -87,6 +89,8 @@ class Checks {
   /// The current run of a host.
   struct Watched {
     bool granted = false;
+    /// Set when the stop line is crossed or a loss is found: see stood_on_all().
+    std::optional<bool> stood_on_all;
     std::vector<Standing> standing;  ///< one for each server of the world
     std::deque<TimePoint> idle_turns;
   };

@@ -50,9 +50,9 @@ std::size_t Checks::keys_of(const Host& host, bool with_ghosts) {
 }
 
 void Checks::check_belief(const Host& host) {
-  // Where the front is dead, its guard goes on believing.
+  // Where the front is dead, its guard goes on believing until the stop line.
   const bool guard_believes = host.run() == nullptr && host.guard.job_alive();
-  const TimePoint until = guard_believes ? host.guard.page().kill : host.believes_until();
+  const TimePoint until = guard_believes ? host.guard.page().stop : host.believes_until();
   if (until <= host.local()) return;
   if (keys_of(host, true) >= core::quorum_of(host.links.size())) return;
   violate(Check::belief, host_name(host.index) + " believes in a lease without a quorum");

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <csignal>
-#include <functional>
+#include <utility>
 
 #include "sim/host.h"
 #include "sim/world.h"
@@ -30,6 +30,7 @@ void Guard::start(const core::Spawn& spawn, const Job& job) {
   must_be_dead_at_ = page_.kill + world_.plan.timing.kill_margin;
   front_gone_ = fenced_ = false;
   fence_.reset();
+  orders_.clear();
   process.end();
   world_.schedule.in(world_.chance.up_to(job.starts_in), [this, number = ++started_] {
     process.when_awake([this, number] {
@@ -49,6 +50,7 @@ void Guard::begin_job() {
   fence_.emplace(timing.kill_after, timing.kill_margin + Duration::seconds(2));
   start_unasked(spec_);
   host_.give(core::Started{});
+  for (const auto& order : std::exchange(orders_, {})) order();
   if (front_gone_) perform(fence_->step(local(), core::FrontGone{}));
   schedule_tick();
 }
@@ -76,28 +78,39 @@ void Guard::end_job(std::uint64_t job, core::CommandStatus status) {
 }
 
 void Guard::publish(const core::Publish& order) {
-  if (fenced_ || local() >= page_.kill) return;
   const Duration margin = world_.plan.timing.kill_margin;
-  page_ = order.deadlines;
-  // Bad news leaves it a margin to act on.
-  must_be_dead_at_ = page_.kill + margin;
+  // Bad news leaves it a margin to act on. A lease that is extended after the guard should have
+  // killed is good all the same, and the front knows.
+  must_be_dead_at_ = order.deadlines.kill + margin;
   if (order.urgent) must_be_dead_at_ = std::max(must_be_dead_at_, local() + margin);
+  if (fenced_ || local() >= page_.kill) return;
+  page_ = order.deadlines;
   if (order.urgent && state_ == State::guarding) {
     process.when_awake([this] { schedule_tick(); });
   }
 }
 
+/// An order waits in the socket until the guard reads it.
+void Guard::when_started(std::function<void()> what) {
+  process.when_awake([this, what = std::move(what)] {
+    if (state_ == State::starting) {
+      orders_.push_back(what);
+    } else if (state_ == State::guarding) {
+      what();
+    }
+  });
+}
+
 void Guard::stop(const core::StopJob& order) {
-  process.when_awake([this, order] {
-    if (state_ != State::guarding) return;
+  when_started([this, order] {
     perform(fence_->step(local(), order));
     schedule_tick();
   });
 }
 
 void Guard::forward(const core::Forward&) {
-  process.when_awake([this] {
-    if (state_ == State::guarding && spec_.obeys) end_job_in(spec_.dies_in, kTerminated);
+  when_started([this] {
+    if (spec_.obeys) end_job_in(spec_.dies_in, kTerminated);
   });
 }
 
@@ -113,6 +126,7 @@ void Guard::front_gone() {
 void Guard::kill() {
   if (!exists()) return;
   world_.note(host_.index, "its guard is killed");
+  world_.checks.loses(host_);
   const bool started = state_ == State::guarding;
   state_ = State::dead;
   process.end();
@@ -157,6 +171,7 @@ void Guard::perform(const core::FenceEffects& effects) {
       case core::FenceEffect::report_fenced:
         world_.note(host_.index, "its guard crosses the stop line");
         fenced_ = true;
+        world_.checks.loses(host_);
         host_.give(core::Fenced{});
         break;
       case core::FenceEffect::report_unkillable:

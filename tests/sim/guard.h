@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <vector>
 
 #include "core/fence.h"
 #include "core/supervision.h"
@@ -56,6 +58,7 @@ class Guard {
   enum class State { none, starting, guarding, over, dead };
 
   void begin_job();
+  void when_started(std::function<void()> what);
   void end_job(std::uint64_t job, core::CommandStatus status);
   void schedule_tick();
   void perform(const core::FenceEffects& effects);
@@ -70,6 +73,7 @@ class Guard {
   std::optional<core::Spawn> spawn_;
   std::optional<core::Fence> fence_;
   Job spec_;
+  std::vector<std::function<void()>> orders_;  ///< of the front, while it starts
   bool front_gone_ = false;
   bool fenced_ = false;
   bool job_alive_ = false;

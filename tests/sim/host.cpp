@@ -128,6 +128,7 @@ void Host::note_effect(const core::RunEffect& effect) {
                                              "loses its lease: taken by others",
                                              "loses its lease: the keys are gone"};
     world_.note(index, kWords[static_cast<int>(lost->why)]);
+    world_.checks.loses(*this);
   } else if (std::holds_alternative<core::Released>(effect)) {
     world_.note(index, "has given the lease back");
   }
@@ -212,6 +213,12 @@ void Host::guard_ended() {
 void Host::signal(int number) {
   world_.note(index, "gets signal %v", Trace::kNobody, static_cast<std::uint64_t>(number));
   give(core::SignalArrived{.number = number});
+}
+
+void Host::slip(Duration span) {
+  world_.note(index, "finds its wall clock %v ms ahead", Trace::kNobody,
+              static_cast<std::uint64_t>(span.ms()));
+  give(core::TimeSlipped{span});
 }
 
 void Host::pause_front(TimePoint until) {

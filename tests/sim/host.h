@@ -35,6 +35,8 @@ class Host {
   void kill_front();
   /// A signal to the front, from outside.
   void signal(int number);
+  /// Somebody sets its wall clock ahead; for fencing numbers it counts as set back at once.
+  void slip(Duration span);
   /// An input for the front's next turn.
   void give(core::RunInput input);
   /// From the guard: nothing is left, and no front to hear it.

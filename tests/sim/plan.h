@@ -102,6 +102,7 @@ struct Plan {
   bool pauses = false;    ///< fronts and guards stop for a while
   bool deaths = false;    ///< fronts and guards are killed
   bool signals = false;   ///< fronts are told to end
+  bool slips = false;     ///< somebody sets wall clocks
   bool gives_up = false;  ///< some wait for a limited time only, or not at all
   bool max_run = false;   ///< some limit the time of their job
 

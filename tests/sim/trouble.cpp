@@ -51,6 +51,7 @@ void Trouble::trouble_process(Host& host) {
   const bool guard_well = !host.guard.exists() || !host.guard.process.paused();
   const bool alone = host.guard.dead() && host.guard.job_alive();
   if (plan.signals && world_.chance.one_in(4)) return host.signal(SIGTERM);
+  if (plan.slips && world_.chance.one_in(4)) return host.slip(some(plan.timing.ttl * 3));
   if (!front_well || !guard_well || alone) return;
   const TimePoint until = world_.schedule.now() + some(plan.timing.ttl * 5 / 2);
   switch (world_.chance.between(0, 3)) {
