@@ -8,18 +8,17 @@
 namespace redlock::sim {
 namespace {
 
-/// Questions to one server under a held lease within one ttl, whatever happens. The shortest
-/// pauses, after an error and between rounds that are begun early, are ttl/50 each; two of the
-/// questions in a pause may have different causes, and a question that finds the key missing is
-/// followed by one that puts it back.
-constexpr std::size_t kQuestionsMost = 3 * 50;
+/// Questions to one server under a held lease within one ttl, whatever happens. The shortest pause
+/// after an error, and between rounds that are begun early, is ttl/50; where a server keeps failing
+/// the pauses grow. A question that finds the key missing is followed by one that puts it back.
+constexpr std::size_t kQuestionsMost = 50;
 /// The same when nothing has been wrong for long: three rounds and their edges, with one that finds
 /// the key missing.
 constexpr std::size_t kCalmQuestionsMost = 6;
 /// Turns in a second in which a front neither had anything to hear nor anything to do: what has
 /// become of a deadline that moved. Deadlines move with renewals and answers, so that even many
 /// servers make it a few.
-constexpr std::size_t kIdleTurnsMost = 40;
+constexpr std::size_t kIdleTurnsMost = 25;
 
 void slide(std::deque<TimePoint>& window, TimePoint now, Duration span) {
   window.push_back(now);

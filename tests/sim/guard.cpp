@@ -58,6 +58,8 @@ void Guard::begin_job() {
 void Guard::start_unasked(const Job& job) {
   ++job_;
   job_alive_ = true;
+  host_.job_began = world_.schedule.now();
+  host_.job_ended = TimePoint::never();
   world_.checks.job_begins(host_, spawn_ ? spawn_->fence.get() : 0);
   end_job_in(job.takes, kExited);
 }
@@ -69,6 +71,7 @@ void Guard::end_job_in(Duration span, core::CommandStatus status) {
 void Guard::end_job(std::uint64_t job, core::CommandStatus status) {
   if (job != job_ || !job_alive_) return;
   job_alive_ = false;
+  host_.job_ended = world_.schedule.now();
   world_.checks.job_ends(host_);
   process.when_awake([this, job, status] {
     if (state_ != State::guarding || job != job_) return;

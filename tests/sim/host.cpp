@@ -52,6 +52,7 @@ void Host::begin(const Command& command) {
   front.end();
   was_paused_ = false;
   verdict.reset();
+  ended = TimePoint::never();
   attempt_ = core::Attempt();
   began_ = world_.schedule.now();
   run_ = std::make_unique<core::Run>(config, draw_);
@@ -171,17 +172,17 @@ void Host::send(const core::Send& out) {
   link.send(message);
 }
 
-void Host::finish(const core::Verdict& ended) {
+void Host::finish(const core::Verdict& what) {
   static constexpr const char* kWords[] = {"ends: exit status %v", "ends: killed by signal %v",
                                            "ends: held elsewhere", "ends: no quorum",
                                            "ends: denied",         "ends: misconfigured",
                                            "ends: interrupted",    "ends: not executable",
                                            "ends: not started",    "ends: max-run",
                                            "ends: lost",           "ends: survivors"};
-  world_.note(index, kWords[static_cast<int>(ended.ending)], Trace::kNobody,
-              static_cast<std::uint64_t>(ended.value));
-  verdict = ended;
-  world_.checks.run_ends(*this, ended);
+  world_.note(index, kWords[static_cast<int>(what.ending)], Trace::kNobody,
+              static_cast<std::uint64_t>(what.value));
+  verdict = what;
+  world_.checks.run_ends(*this, what);
   end_run();
 }
 
@@ -190,6 +191,7 @@ void Host::end_run() {
   run_.reset();
   believes_until_ = TimePoint::past();
   ++turn_number_;
+  ended = world_.schedule.now();
   world_.run_is_over(*this);
 }
 

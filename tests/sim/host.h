@@ -68,6 +68,10 @@ class Host {
   Guard guard;
   std::vector<std::unique_ptr<Link>> links;  ///< one for each server of its list
   std::optional<core::Verdict> verdict;      ///< of the last run; none when the front was killed
+  // Of the last run and job; never() if that has not happened.
+  TimePoint ended = TimePoint::never();
+  TimePoint job_began = TimePoint::never();
+  TimePoint job_ended = TimePoint::never();
 
  private:
   void schedule_turn();
@@ -75,7 +79,7 @@ class Host {
   void feed(const core::RunInput& input);
   void perform(const core::RunEffect& effect);
   void send(const core::Send& send);
-  void finish(const core::Verdict& ended);
+  void finish(const core::Verdict& what);
   void end_run();
   void note_effect(const core::RunEffect& effect);
   std::uint64_t wall_ms() const;

@@ -14,7 +14,7 @@ Job some_job(World& world) {
   job.takes = chance.up_to(chance.one_in(3) ? ttl / 10 : ttl * 4);
   job.obeys = !chance.one_in(3);
   job.dies_in = chance.up_to(ttl * 2 / 5);
-  job.starts_in = chance.up_to(chance.one_in(10) ? ttl : Duration::milliseconds(3));
+  job.starts_in = chance.up_to(chance.one_in(10) ? ttl * 2 / 5 : Duration::milliseconds(3));
   return job;
 }
 
