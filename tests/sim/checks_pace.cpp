@@ -18,7 +18,7 @@ constexpr std::size_t kCalmQuestionsMost = 6;
 /// Turns in a second in which a front neither had anything to hear nor anything to do: what has
 /// become of a deadline that moved. Deadlines move with renewals and answers, so that even many
 /// servers make it a few.
-constexpr std::size_t kIdleTurnsMost = 25;
+constexpr std::size_t kIdleTurnsMost = 40;
 
 void slide(std::deque<TimePoint>& window, TimePoint now, Duration span) {
   window.push_back(now);

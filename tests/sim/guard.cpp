@@ -167,6 +167,7 @@ void Guard::perform(const core::FenceEffects& effects) {
       case core::FenceEffect::signal_tree:
         world_.note(host_.index, "its job is told to stop");
         if (spec_.obeys) end_job_in(spec_.dies_in, kTerminated);
+        if (world_.plan.broken.job_is_called_over) host_.give(core::JobOver{});
         break;
       case core::FenceEffect::kill_tree:
         end_job_in(world_.kill_time(), kKilled);

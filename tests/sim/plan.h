@@ -61,7 +61,9 @@ struct Broken {
   bool guard_sleeps = false;
   bool starts_before_granted = false;
   bool timers_fire_at_once = false;
-  bool answers_stay_owed = false;  ///< answered requests are counted as unanswered
+  bool answers_stay_owed = false;   ///< answered requests are counted as unanswered
+  bool hosts_hurry = false;         ///< their clocks run three times as fast
+  bool job_is_called_over = false;  ///< when it is only told to stop
 };
 
 struct Plan {

@@ -84,16 +84,23 @@ void Trouble::trouble_node(std::size_t node, Duration most) {
     case 2: {
       // One host, or all of them, cannot reach it.
       const bool all = world_.chance.one_in(3);
-      const std::size_t chosen = any_host().index;
-      for (const auto& host : world_.hosts) {
-        if (all || host->index == chosen) trouble_link(*host->links[node], most);
-      }
+      trouble_links(node, all, most);
       break;
     }
     default:
-      if (world_.plan.amnesia != Amnesia::none) world_.nodes[node]->save();
-      trouble_link(*any_host().links[node], most);
+      if (plan.amnesia != Amnesia::none) world_.nodes[node]->save();
+      trouble_links(node, false, most);
       break;
+  }
+}
+
+void Trouble::trouble_links(std::size_t node, bool all, Duration most) {
+  std::vector<Link*> links;
+  world_.for_links_of(node, [&links](Link& link) { links.push_back(&link); });
+  if (links.empty()) return;
+  Link* const chosen = links[world_.chance.draw() % links.size()];
+  for (Link* const link : links) {
+    if (all || link == chosen) trouble_link(*link, most);
   }
 }
 

@@ -21,6 +21,8 @@ class Trouble {
   void roll();
   void trouble_process(Host& host);
   void trouble_node(std::size_t node, Duration most);
+  /// What leads to the node: for one of the hosts or all of them.
+  void trouble_links(std::size_t node, bool all, Duration most);
   void trouble_link(Link& link, Duration most);
   void crash(Node& node, Duration most);
   /// Whether this server may forget what it knows; plan.h says why.
