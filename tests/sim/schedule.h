@@ -46,9 +46,10 @@ struct Clock {
   /// A true time at which it shows at least `local`, and hardly more.
   TimePoint when(TimePoint local) const {
     if (local.is_never()) return local;
-    TimePoint truth = local - offset;
-    truth = truth - (read(truth) - local);
-    while (read(truth) < local) truth = truth + (local - read(truth));
+    if (local <= read(TimePoint())) return TimePoint();
+    const std::int64_t shown = (local - read(TimePoint())).ns();
+    TimePoint truth = TimePoint::from_ns(shown - shown * ppm / (1'000'000 + ppm));
+    while (read(truth) < local) truth = truth + Duration::nanoseconds(100);
     return truth;
   }
 };
