@@ -20,10 +20,11 @@
 //   more than 100 ms after the last entry, with wall clocks that agree: the floor, which is the
 //   wall clock, then does what the counters cannot. (100 ms: each attempt adds one to a counter, so
 //   that it may run ahead of the clock a little.)
-// No false loss applies to calm worlds (Calm::minority, Calm::rolling). Nobody is killed there:
-// keys
-//   of the dead stand on servers until they expire, and whoever acquires with exactly a quorum
-//   beside them can lose none of it.
+// No false loss applies to calm worlds (Calm::minority, Calm::rolling): a majority of servers is
+//   always reached, remembers and answers in time, and no process is stopped or killed. A lease
+//   that never had the keys of all those servers is excused, and counted as a bare loss: a rival
+//   held one of them for a moment when the lease was acquired or healed, and before the next round
+//   of renewals could take it, one of exactly a quorum fell away.
 #pragma once
 
 #include <cstdint>

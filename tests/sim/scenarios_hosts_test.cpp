@@ -1,17 +1,8 @@
 // Stories of hosts: partitions, processes that stop or die, stubborn jobs, rivals and waits.
-#include <doctest/doctest.h>
-
-#include "sim/scenario.h"
+#include "sim/story.h"
 
 namespace redlock::sim {
 namespace {
-
-/// A story that does not go as it is told fails with its trace.
-#define STORY(text)                          \
-  do {                                       \
-    const std::string failure = play(text);  \
-    CHECK_MESSAGE(failure.empty(), failure); \
-  } while (false)
 
 TEST_CASE("a holder that is cut off stops its job before another's may begin") {
   STORY(R"(

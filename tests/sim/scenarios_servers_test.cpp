@@ -1,17 +1,8 @@
 // Stories of servers: what restarts, silence and strangers on them cost, and what they do not.
-#include <doctest/doctest.h>
-
-#include "sim/scenario.h"
+#include "sim/story.h"
 
 namespace redlock::sim {
 namespace {
-
-/// A story that does not go as it is told fails with its trace.
-#define STORY(text)                          \
-  do {                                       \
-    const std::string failure = play(text);  \
-    CHECK_MESSAGE(failure.empty(), failure); \
-  } while (false)
 
 TEST_CASE("a rolling restart of all three servers, empty, does not cost the lease") {
   STORY(R"(
