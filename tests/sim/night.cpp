@@ -14,7 +14,10 @@ Job some_job(World& world) {
   job.takes = chance.up_to(chance.one_in(3) ? ttl / 10 : ttl * 4);
   job.obeys = !chance.one_in(3);
   job.dies_in = chance.up_to(ttl * 2 / 5);
-  job.starts_in = chance.up_to(chance.one_in(10) ? ttl * 2 / 5 : Duration::milliseconds(3));
+  // In a calm world no start takes so long that a signal's grace is over before it.
+  const Duration slow =
+      world.plan.calm == Calm::none ? ttl * 2 / 5 : world.plan.timing.kill_after / 2;
+  job.starts_in = chance.up_to(chance.one_in(10) ? slow : Duration::milliseconds(3));
   return job;
 }
 
