@@ -33,6 +33,9 @@ bool World::step(TimePoint end) {
   if (!schedule.run_next(end)) return false;
   ++counts.events;
   checks.after_step();
+  steps_at_once_ = schedule.now() == last_step_ ? steps_at_once_ + 1 : 0;
+  last_step_ = schedule.now();
+  if (steps_at_once_ > 10'000) checks.violate(Check::storm, "time stands still");
   return true;
 }
 

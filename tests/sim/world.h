@@ -78,6 +78,8 @@ class World {
  private:
   std::uint64_t runs_ = 0;
   TimePoint calm_since_ = TimePoint::never();
+  TimePoint last_step_ = TimePoint::past();
+  int steps_at_once_ = 0;
 };
 
 }  // namespace redlock::sim
