@@ -66,8 +66,8 @@ void Lease::on(const NodeAnswer& answer) {
   const std::size_t index = answer.node.get();
   NodeState& node = nodes_.at(index);
   if (node.giving_back && node.giving_back->id == answer.request) {
-    node.giving_back.reset();
-    note_release_answer(node, answer.outcome);
+    const Flight flight = *std::exchange(node.giving_back, std::nullopt);
+    note_release_answer(node, flight, answer.outcome);
   } else {
     RR_ASSERT(node.question && node.question->id == answer.request);
     const Flight flight = *std::exchange(node.question, std::nullopt);

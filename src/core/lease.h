@@ -12,8 +12,9 @@
 //     before the lease gives up, pauses or ends. Silence and errors count as "may carry".
 // (4) An attempt has its own token, so a late release never touches a later attempt.
 // (5) Lost is final: nothing is acquired or renewed after it.
-// (6) A key is put back (heal) only where it is missing, and only after a quorum of other servers
-//     has confirmed the lease by requests sent no earlier than the one that found it missing.
+// (6) A key that a server has lost is put back (heal) only where it is missing, and only after a
+//     quorum of other servers has confirmed the lease by requests sent no earlier than the one that
+//     found it missing. A server that never had it is asked to take it while the lease is valid.
 #pragma once
 
 #include <optional>
@@ -198,10 +199,11 @@ class Lease {
     FencingToken raise_asked;  ///< acquiring: was asked to raise its counter to this
     TimePoint lease_end = TimePoint::past();
     TimePoint confirmed = TimePoint::past();  ///< when the last renewal that it granted was sent
-    TimePoint missing = TimePoint::past();    ///< when the request that found no key was sent
-    std::uint64_t renewed_in = 0;             ///< the last round in which it was asked to renew
-    std::uint64_t healed_in = 0;              ///< the last round in which it was asked to heal
-    int errors = 0;                           ///< in a row
+    /// When the request that found our key lost was sent; past() if it has not been lost.
+    TimePoint missing = TimePoint::past();
+    std::uint64_t renewed_in = 0;                 ///< the last round in which it was asked to renew
+    std::uint64_t healed_in = 0;                  ///< the last round in which it was asked to heal
+    int errors = 0;                               ///< in a row
     TimePoint ask_again_at = TimePoint::never();  ///< after an error, and for a release
     std::string server;
     NodeReport report;
@@ -251,7 +253,7 @@ class Lease {
   void begin_giving_back(TimePoint end, Duration patience);
   void give_back_due();
   static bool needs_release(const NodeState& node);
-  void note_release_answer(NodeState& node, const Outcome& outcome);
+  void note_release_answer(NodeState& node, const Flight& flight, const Outcome& outcome);
   bool nothing_to_wait_for() const;
   bool is_laggard(const NodeState& node) const;
   void finish_releasing();

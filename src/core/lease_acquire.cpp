@@ -85,7 +85,8 @@ void Lease::take(NodeState& node, const Flight& flight, const Outcome& outcome) 
   node.errors = 0;
   node.lease_end = std::max(node.lease_end, lease_end(flight.sent, config_.timing));
   node.counter = outcome.fence;
-  node.renewed_in = round_;
+  // What was asked before this round began is renewed in it, like all others.
+  node.renewed_in = flight.sent >= round_began_ ? round_ : 0;
   node.ask_again_at = TimePoint::never();
 }
 
@@ -236,6 +237,7 @@ void Lease::grant() {
     node.renewed_in = 0;
     node.healed_in = 0;
     node.ask_again_at = TimePoint::never();
+    if (node.answered && !node.holds) node.ask_again_at = now_ + retry_pause();
   }
   effects_.emplace_back(
       Granted{.attempt = attempt_, .valid_until = valid_until(), .fence = fence_});

@@ -1,8 +1,9 @@
 // Holding: rounds of renewals, healing of servers that lost or never had the key, loss.
 //
 // Every renew_interval a round begins: all servers that hold the key are asked to renew it. One
-// that fails is asked again within the round; one that has no key is asked to take it again as soon
-// as enough others have renewed it, see invariant (6).
+// that fails is asked again within the round; one that has lost the key is asked to take it again
+// as soon as enough others have renewed it, and one that never had it soon, see invariant (6):
+// until then the lease may stand on a bare quorum, of which none can be spared.
 #include <algorithm>
 
 #include "base/assert.h"
@@ -22,7 +23,7 @@ void Lease::keep_up() {
   if (next_round_at_ <= now_) begin_round();
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     NodeState& node = nodes_[i];
-    if (node.question || node.report.twin) continue;
+    if (node.question || node.giving_back || node.report.twin) continue;
     const bool again = node.ask_again_at <= now_;
     if (node.holds && (node.renewed_in < round_ || again)) {
       node.renewed_in = round_;
@@ -51,8 +52,10 @@ std::size_t Lease::confirmations(const NodeState& missing) const {
       [since](const NodeState& node) { return node.holds && node.confirmed >= since; }));
 }
 
+/// While the lease is valid a quorum of others has the key; one that was lost says that servers
+/// forget, so that this has to be seen anew.
 bool Lease::may_heal(const NodeState& node) const {
-  return round_ > 0 && confirmations(node) >= quorum();
+  return node.missing == TimePoint::past() || confirmations(node) >= quorum();
 }
 
 void Lease::note_renew_answer(NodeState& node, const Flight& flight, const Outcome& outcome) {
@@ -116,8 +119,9 @@ void Lease::note_heal_answer(std::size_t index, const Flight& flight, const Outc
     case Answer::held:
     case Answer::foreign:
     case Answer::gone:
-      // In the next round it may have gone.
+      // Perhaps of a rival that is about to give it back.
       node.foreign = true;
+      ask_again_later(node);
       break;
     case Answer::young:
     case Answer::failed:
@@ -166,7 +170,7 @@ void Lease::judge_lease(TimePoint before) {
 TimePoint Lease::held_wakeup() const {
   TimePoint when = valid_until();
   for (const NodeState& node : nodes_) {
-    if (node.question || node.report.twin) continue;
+    if (node.question || node.giving_back || node.report.twin) continue;
     when = std::min(when, next_round_at_);
     if (node.holds || may_heal(node)) when = std::min(when, node.ask_again_at);
   }

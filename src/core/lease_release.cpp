@@ -30,15 +30,17 @@ void Lease::give_back_due() {
   }
 }
 
-void Lease::note_release_answer(NodeState& node, const Outcome& outcome) {
+void Lease::note_release_answer(NodeState& node, const Flight& flight, const Outcome& outcome) {
+  // A later attempt's key may have come behind it.
+  const bool of_what_it_carries = flight.attempt == node.carried;
   switch (outcome.answer) {
     case Answer::granted:
-      node.may_carry = false;
+      if (of_what_it_carries) node.may_carry = false;
       break;
     case Answer::held:
     case Answer::foreign:
     case Answer::gone:
-      node.may_carry = false;
+      if (of_what_it_carries) node.may_carry = false;
       if (node.holds) untouched_ = false;
       break;
     case Answer::young:

@@ -9,6 +9,8 @@
 namespace redlock::core {
 namespace {
 
+/// Longer than a guard waits for what it has killed (app/guard_process.cpp).
+constexpr Duration kGuardPatience = Duration::seconds(3);
 constexpr Duration kReleaseLimit = Duration::seconds(2);
 /// After a fence, or when somebody wants us gone: the ttl does the rest.
 constexpr Duration kShortReleaseLimit = Duration::seconds(1);
@@ -100,6 +102,8 @@ void Supervision::on(const Released&) {
 void Supervision::on(const Started&) {
   if (!has_command()) return;
   started_ = true;
+  // What the guard was told before it had a job to stop, it does now.
+  if (!stop_kill_.is_never()) stop_kill_ = std::max(stop_kill_, now_);
   max_run_at_ = now_ + config_.max_run;
 }
 
@@ -241,11 +245,13 @@ void Supervision::on(const Tick&) {
   stop_job(true);
 }
 
-/// Half of the margin is the guard's, to be late and to kill in; the other half is ours.
+/// Before a lease expires half of the margin is the guard's, to be late and to kill in; the other
+/// half is ours. For other reasons to stop it may take the time until it has to report survivors.
 TimePoint Supervision::guard_overdue_at() const {
   if (!has_command() || guard_killed_ || state_ == State::killing) return TimePoint::never();
   if (!started_) return deadlines_.stop;
-  return std::min(deadlines_.kill, stop_kill_) + config_.timing.kill_margin / 2;
+  return std::min(deadlines_.kill + config_.timing.kill_margin / 2,
+                  stop_kill_ + config_.timing.kill_margin + kGuardPatience);
 }
 
 void Supervision::stop_job(bool signal_job) {

@@ -54,29 +54,11 @@ void Checks::run_ends(const Host& host, const core::Verdict& verdict) {
   if (!survivors) check_left(host);
 }
 
-void Checks::loses(const Host& host) {
-  Watched& watched = of(host);
-  if (!watched.stood_on_all) watched.stood_on_all = stood_on_all(host);
-}
-
 void Checks::check_loss(const Host& host) {
   ++world_.counts.losses;
   if (world_.plan.calm == Calm::none) return;
-  if (!of(host).stood_on_all.value_or(true)) {
-    ++world_.counts.bare_losses;
-    return;
-  }
   violate(Check::false_loss,
           host_name(host.index) + " loses its lease while a majority is always there");
-}
-
-/// Whether the lease has ever had its key on each of the servers that are not in trouble.
-bool Checks::stood_on_all(const Host& host) {
-  for (const auto& node : world_.nodes) {
-    const bool counts = world_.plan.calm == Calm::rolling || world_.is_calm(node->index);
-    if (counts && of(host).standing[node->index].carried != host.attempt()) return false;
-  }
-  return true;
 }
 
 /// A wait ends when it runs out, plus the time for undoing the last attempt; without a wait, an

@@ -63,7 +63,6 @@ class Checks {
   void run_begins(const Host& host);
   void granted(const Host& host);
   /// Nothing can save its job any more.
-  void loses(const Host& host);
   void run_ends(const Host& host, const core::Verdict& verdict);
   void job_begins(const Host& host, std::uint64_t fence);
   void job_ends(const Host& host);
@@ -80,7 +79,7 @@ class Checks {
  private:
   /// What is known of one server with regard to a run.
   struct Standing {
-    TimePoint missing = TimePoint::past();    ///< sent: the last request that found no key of it
+    TimePoint missing = TimePoint::past();    ///< sent: the last renewal that found no key of it
     TimePoint confirmed = TimePoint::past();  ///< sent: the last request that renewed its key
     core::Attempt carried;                    ///< the last attempt whose key it had
     std::vector<core::Request> owed;          ///< unanswered
@@ -89,8 +88,6 @@ class Checks {
   /// The current run of a host.
   struct Watched {
     bool granted = false;
-    /// Set when the stop line is crossed or a loss is found: see stood_on_all().
-    std::optional<bool> stood_on_all;
     std::vector<Standing> standing;  ///< one for each server of the world
     std::deque<TimePoint> idle_turns;
   };
@@ -110,7 +107,6 @@ class Checks {
   void check_wait(const Host& host, const core::Verdict& verdict);
   void check_left(const Host& host);
   void check_loss(const Host& host);
-  bool stood_on_all(const Host& host);
   bool fencing_applies(const Host& host) const;
   std::size_t keys_of(const Host& host, bool with_ghosts);
   bool has_ghost(std::size_t node, std::uint64_t run, core::Attempt attempt);

@@ -85,7 +85,8 @@ void Checks::answer_is_heard(const Host& host, const core::NodeAnswer& answer) {
 void Checks::executes(Node& node, const Message& message) {
   const bool ours = node.holds(message.run, message.request.attempt);
   for (const auto& host : world_.hosts) {
-    if (host->run_id() != message.run) continue;
+    const bool current = host->attempt() == message.request.attempt;
+    if (host->run_id() != message.run || !current) continue;
     Standing& standing = of(*host).standing[node.index];
     TimePoint& since = ours ? standing.confirmed : standing.missing;
     if (message.request.kind == core::RequestKind::renew) since = std::max(since, message.sent);
@@ -127,7 +128,6 @@ void Checks::check_confirmations(const Host& host, std::size_t node, TimePoint s
     const bool confirmed = of(host).standing[link->node()].confirmed >= since;
     if (link->node() != node && confirmed) confirming.insert(link->node());
   }
-  ++world_.counts.heals;
   if (confirming.size() >= core::quorum_of(host.links.size())) return;
   violate(Check::heal, host_name(host.index) + " puts its key on node " + std::to_string(node + 1) +
                            " with too few confirmations");

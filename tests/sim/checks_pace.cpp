@@ -13,8 +13,9 @@ namespace {
 /// the pauses grow. A question that finds the key missing is followed by one that puts it back.
 constexpr std::size_t kQuestionsMost = 50;
 /// The same when nothing has been wrong for long: three rounds and their edges, with one that finds
-/// the key missing.
-constexpr std::size_t kCalmQuestionsMost = 6;
+/// the key missing, or with the pauses, twice as long each time, after which a server that a rival
+/// holds is asked again.
+constexpr std::size_t kCalmQuestionsMost = 12;
 /// Turns in a second in which a front neither had anything to hear nor anything to do: what has
 /// become of a deadline that moved. Deadlines move with renewals and answers, so that even many
 /// servers make it a few.
@@ -33,9 +34,13 @@ void Checks::request_is_sent(const Host& host, std::size_t entry, const Message&
   const bool held = message.request.kind == core::RequestKind::renew ||
                     message.request.kind == core::RequestKind::heal;
   if (held) check_pace(host, standing);
-  if (message.request.kind != core::RequestKind::heal) return;
   const std::size_t node = host.links[entry]->node();
-  check_confirmations(host, node, of(host).standing[node].missing);
+  TimePoint& missing = of(host).standing[node].missing;
+  if (message.request.kind == core::RequestKind::acquire) missing = TimePoint::past();
+  if (message.request.kind != core::RequestKind::heal) return;
+  ++world_.counts.heals;
+  // Only what was lost is put back with care; what never had the key may take it at any time.
+  if (missing > TimePoint::past()) check_confirmations(host, node, missing);
 }
 
 void Checks::check_owed(const Host& host, Standing& standing, const Message& message) {

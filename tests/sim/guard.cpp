@@ -129,7 +129,6 @@ void Guard::front_gone() {
 void Guard::kill() {
   if (!exists()) return;
   world_.note(host_.index, "its guard is killed");
-  world_.checks.loses(host_);
   const bool started = state_ == State::guarding;
   state_ = State::dead;
   process.end();
@@ -175,7 +174,6 @@ void Guard::perform(const core::FenceEffects& effects) {
       case core::FenceEffect::report_fenced:
         world_.note(host_.index, "its guard crosses the stop line");
         fenced_ = true;
-        world_.checks.loses(host_);
         host_.give(core::Fenced{});
         break;
       case core::FenceEffect::report_unkillable:

@@ -129,7 +129,6 @@ void Host::note_effect(const core::RunEffect& effect) {
                                              "loses its lease: taken by others",
                                              "loses its lease: the keys are gone"};
     world_.note(index, kWords[static_cast<int>(lost->why)]);
-    world_.checks.loses(*this);
   } else if (std::holds_alternative<core::Released>(effect)) {
     world_.note(index, "has given the lease back");
   }

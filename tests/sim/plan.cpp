@@ -64,7 +64,7 @@ Plan night_of(std::uint64_t seed) {
   }
   choose_memory(plan, chance);
   plan.signals = chance.one_in(3);
-  plan.slips = plan.calm == Calm::none && chance.one_in(3);
+  plan.slips = chance.one_in(3);
   plan.gives_up = chance.one_in(3);
   plan.max_run = chance.one_in(4);
   return plan;

@@ -21,10 +21,7 @@
 //   wall clock, then does what the counters cannot. (100 ms: each attempt adds one to a counter, so
 //   that it may run ahead of the clock a little.)
 // No false loss applies to calm worlds (Calm::minority, Calm::rolling): a majority of servers is
-//   always reached, remembers and answers in time, and no process is stopped or killed. A lease
-//   that never had the keys of all those servers is excused, and counted as a bare loss: a rival
-//   held one of them for a moment when the lease was acquired or healed, and before the next round
-//   of renewals could take it, one of exactly a quorum fell away.
+//   always reached, remembers and answers in time, and no process is stopped or killed.
 #pragma once
 
 #include <cstdint>
@@ -63,7 +60,7 @@ struct Broken {
   bool starts_before_granted = false;
   bool timers_fire_at_once = false;
   bool answers_stay_owed = false;   ///< answered requests are counted as unanswered
-  bool hosts_hurry = false;         ///< their clocks run three times as fast
+  bool hosts_hurry = false;         ///< their clocks run six times as fast
   bool job_is_called_over = false;  ///< when it is only told to stop
 };
 

@@ -26,7 +26,6 @@ void add(Counts& sum, const Counts& counts) {
   sum.runs += counts.runs;
   sum.jobs += counts.jobs;
   sum.losses += counts.losses;
-  sum.bare_losses += counts.bare_losses;
   sum.gave_up += counts.gave_up;
   sum.heals += counts.heals;
   sum.restarts += counts.restarts;
@@ -74,10 +73,9 @@ TEST_CASE("every promise holds on every night, and each night repeats exactly") 
   const double took = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
   MESSAGE(count << " nights, each twice, " << std::llround(static_cast<double>(count) * 2 / took)
                 << " a second on one core: " << sum.events << " events, " << sum.runs << " runs, "
-                << sum.jobs << " jobs, " << sum.losses << " leases lost (" << sum.bare_losses
-                << " bare ones), " << sum.gave_up << " waits given up, " << sum.heals
-                << " keys put back, " << sum.restarts << " servers crashed, " << sum.deaths
-                << " fronts killed");
+                << sum.jobs << " jobs, " << sum.losses << " leases lost, " << sum.gave_up
+                << " waits given up, " << sum.heals << " keys put back, " << sum.restarts
+                << " servers crashed, " << sum.deaths << " fronts killed");
   MESSAGE("at most " << sum.questions_most << " questions to a server in a ttl, "
                      << sum.calm_questions_most << " when all is well, and " << sum.idle_turns_most
                      << " turns in a second for nothing");

@@ -18,7 +18,7 @@ World::World(const Plan& p, bool readable)
     const Duration skew = chance.up_to(plan.wall_skew_most);
     hosts.push_back(std::make_unique<Host>(*this, i, clock(), skew));
     Host& host = *hosts.back();
-    if (plan.broken.hosts_hurry) host.set_ppm(2'000'000);
+    if (plan.broken.hosts_hurry) host.set_ppm(5'000'000);
     const std::size_t entries = plan.views.empty() ? plan.nodes : plan.views.at(i).size();
     for (std::size_t entry = 0; entry < entries; ++entry) {
       const std::size_t node = plan.views.empty() ? entry : plan.views[i][entry];

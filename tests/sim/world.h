@@ -25,7 +25,6 @@ struct Counts {
   std::uint64_t jobs = 0;
   std::uint64_t losses = 0;
   /// In calm worlds: of leases that never had all the keys they could have had.
-  std::uint64_t bare_losses = 0;
   std::uint64_t gave_up = 0;
   std::uint64_t heals = 0;
   std::uint64_t restarts = 0;

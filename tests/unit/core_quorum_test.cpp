@@ -280,6 +280,30 @@ TEST_CASE("a release that failed is tried again during the pauses between attemp
   CHECK(in_pauses > 0);
 }
 
+TEST_CASE(
+    "a server that owes the answer to a release is healed behind it, and released in the end") {
+  LeaseDriver d(lease_config(3, Duration::seconds(20)));
+  d.begin();
+  d.grant(0);
+  d.held(1, ms(20));
+  d.held(2, ms(20));
+  REQUIRE(d.asked(0)->kind == RequestKind::release);  // of attempt 1, and not answered for long
+  while (d.lease.state() != Lease::State::acquiring) d.wake();
+  d.grant(1);
+  d.grant(2);
+  REQUIRE(d.lease.state() == Lease::State::held);
+  d.after(ms(400));
+  CHECK(d.unanswered(0) == 1);
+  d.say(0, Answer::granted);
+  while (!d.asked(0)) d.wake();
+  CHECK(d.asked(0)->kind == RequestKind::heal);
+  d.grant(0);
+  d.step(core::GiveBack{ms(2000)});
+  REQUIRE(d.asked(0));
+  CHECK(d.asked(0)->kind == RequestKind::release);
+  CHECK(d.asked(0)->attempt > core::Attempt(1));
+}
+
 TEST_CASE("the answer to a renewal of an earlier attempt says nothing about a later one") {
   LeaseDriver d(lease_config(3, Duration::seconds(20)));
   d.begin();

@@ -365,7 +365,9 @@ TEST_CASE("a job that outlives its kill line by half the margin costs the guard 
   c.max_run = ms(100);
   Driver limited = running(c);
   CHECK(words(limited.after(ms(100))) == "stop");
-  CHECK(words(limited.after(c.timing.kill_after + half)) == "guard");
+  // Then the lease is not in danger: the guard may take the time until it reports survivors.
+  CHECK(words(limited.after(c.timing.kill_after + half)).empty());
+  CHECK(words(limited.after(c.timing.kill_margin + Duration::seconds(3) - half)) == "guard");
 }
 
 TEST_CASE("a stop from the terminal suspends us only where we share it") {
