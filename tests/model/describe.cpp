@@ -135,10 +135,11 @@ std::string describe(const Action& action, const State& before, const State& aft
 void report(const std::string& title, const Rules& rules, const Result& result) {
   std::printf("%s\n", title.c_str());
   std::printf(
-      "  at most: %d runs a client, %d attempts a run, %d rounds of renewals, %d breaks, "
+      "  at most: %d runs a client, %d attempts a run, %d rounds of renewals, %d slow messages, %d "
+      "breaks, "
       "%d restarts without memory, %d pauses, %d kills\n",
-      rules.runs, rules.attempts, rules.rounds, rules.breaks, rules.restarts, rules.pauses,
-      rules.crashes);
+      rules.runs, rules.attempts, rules.rounds, rules.delays, rules.breaks, rules.restarts,
+      rules.pauses, rules.crashes);
   std::printf(
       "  %llu states (up to names), %llu transitions, depth %u, %zu leases, %zu steps of the "
       "core, %.1f s: %s\n",

@@ -27,6 +27,8 @@ TEST_CASE("probe") {
   rules.crashes = u8("CRASHES", 0);
   if (env("FLOORS", 0)) rules.floors = {0, 5};
   rules.gives_back_early = env("EARLY", 0);
+  rules.delays = u8("DELAYS", 0);
+  rules.runs_in_all = u8("ALL", 4);
   rules.impatient = env("IMP", 0);
   rules.follow_order = env("ORDER", 0);
   rules.mutant = static_cast<Mutant>(env("MUTANT", 0));

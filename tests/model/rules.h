@@ -35,7 +35,6 @@ enum class Mutant {
   private_server,    ///< one entry of the list is another server for each client: N/2 is a quorum
   early_expiry,      ///< keys expire earlier than the drift allows
   votes_when_young,  ///< a server that forgot everything votes at once
-  heals_blindly,     ///< a server that lost the key answers a renewal as if it had it
 };
 
 struct Rules {
@@ -43,9 +42,13 @@ struct Rules {
   /// Clients and servers have one clock; otherwise there is none: the clocks of the clients move
   /// from wakeup to wakeup at any moment, and keys expire at any moment.
   bool timed = false;
-  std::uint8_t runs = 1;      ///< for each client, one after the other
+  std::uint8_t runs = 1;  ///< for each client, one after the other
+  std::uint8_t runs_in_all = 2 * 2;
   std::uint8_t attempts = 1;  ///< for each run
   std::uint8_t rounds = 0;    ///< of renewals for each run
+  /// So many messages take time; all others arrive in the moment in which they were sent, in any
+  /// order.
+  std::uint8_t delays = 0;
   std::uint8_t breaks = 0;
   std::uint8_t restarts = 0;
   std::uint8_t pauses = 0;

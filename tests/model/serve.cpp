@@ -60,12 +60,11 @@ void acquire(Server& server, const Asker& asker, Message& message, const Rules& 
 
 void renew(Server& server, const Asker& asker, Message& message, const Rules& rules) {
   const bool recreates = rules.mutant == Mutant::renew_recreates && server.owner == 0;
-  const bool pretends = rules.mutant == Mutant::heals_blindly && server.owner == 0;
   if (recreates) store(server, asker, message, rules);
-  if (!is_key(server, asker, message) && !pretends) {
+  if (!is_key(server, asker, message)) {
     return answer(message, server.owner == 0 ? Answer::gone : Answer::foreign);
   }
-  if (!pretends) server.remaining = ttl_of(rules);
+  server.remaining = ttl_of(rules);
   if (rules.mutant != Mutant::raise_is_a_lie) {
     server.counter = std::max(server.counter, message.fence);
   }

@@ -36,6 +36,8 @@ struct Message {
   std::uint8_t raised = 0;
   std::uint8_t holder = 0;
   std::int32_t remaining = 0;
+  std::uint8_t slow = 0;  ///< time has passed since it was sent
+  std::uint8_t unused[3] = {};
 };
 
 /// One client's connection to one server: first in, first out.
@@ -53,7 +55,7 @@ struct Link {
 
 /// A request that outlived its connection, or its process: the server may still execute it, or not.
 struct Ghost {
-  std::uint8_t present = 0;
+  std::uint8_t present = 0;  ///< 2: and slow
   std::uint8_t client = 0;
   std::uint8_t run = 0;
   std::uint8_t connection = 0;  ///< ghosts of one connection keep their order
@@ -63,7 +65,7 @@ struct Ghost {
   std::uint8_t fence = 0;
 };
 
-inline constexpr std::size_t kGhosts = 4;
+inline constexpr std::size_t kGhosts = 6;
 
 struct Server {
   std::uint8_t owner = 0;  ///< 0: no key; else client + 1
@@ -109,7 +111,8 @@ struct State {
   std::uint8_t pauses = 0;
   std::uint8_t crashes = 0;
   std::uint8_t untidy = 0;  ///< something broke: keys may be left until their ttl
-  std::uint8_t unused[3] = {};
+  std::uint8_t delays = 0;
+  std::uint8_t unused[2] = {};
 };
 
 static_assert(std::has_unique_object_representations_v<State>, "compared byte by byte");

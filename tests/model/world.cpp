@@ -48,6 +48,7 @@ World::World(const Rules& rules) : rules_(rules), memory_(rules.lease, rules.cha
 
 State World::initial() const {
   State state;
+  state.delays = rules_.delays;
   state.breaks = rules_.breaks;
   state.restarts = rules_.restarts;
   state.pauses = rules_.pauses;
@@ -93,6 +94,26 @@ std::optional<std::int32_t> World::next_point(const State& state) const {
   return static_cast<std::int32_t>(next);
 }
 
+std::size_t World::would_be_late(const State& state) const {
+  std::size_t late = 0;
+  for (const Place& place : state.places) {
+    for (std::size_t i = 0; i < kClients; ++i) {
+      for (const Message& message : place.links[i].messages) {
+        if (takes_time(state.clients[i], place.links[i], message)) ++late;
+      }
+    }
+    for (const Ghost& ghost : place.server.ghosts) late += ghost.present == 1;
+  }
+  return late;
+}
+
+/// A reply to a client that stands still, and what is lost, does not.
+bool World::takes_time(const Client& client, const Link& link, const Message& message) {
+  if (message.slow != 0) return false;
+  if (message.stage == Stage::reply) return client.paused == 0;
+  return message.stage == Stage::wire && link.dead == 0;
+}
+
 void World::client_actions(const State& state, std::uint8_t index,
                            std::vector<Action>& list) const {
   const Client& client = state.clients[index];
@@ -101,7 +122,8 @@ void World::client_actions(const State& state, std::uint8_t index,
     return;
   }
   if (client.lease == 0) {
-    if (client.run >= rules_.runs) return;
+    const int begun = state.clients[0].run + state.clients[1].run;
+    if (client.run >= rules_.runs || begun >= rules_.runs_in_all) return;
     for (std::size_t i = 0; i < rules_.floors.size(); ++i) {
       list.push_back({Action::begin, index, 0, rules_.floors[i]});
     }
@@ -183,7 +205,8 @@ void World::actions(const State& state, std::vector<Action>& list) const {
       list.push_back({Action::restart, 0, node});
     }
   }
-  if (rules_.timed && next_point(state)) list.push_back({Action::pass});
+  const bool may_pass = rules_.timed && would_be_late(state) <= state.delays;
+  if (may_pass && next_point(state)) list.push_back({Action::pass});
 }
 
 std::optional<Action> World::towards_the_end(const State& state) const {
@@ -192,8 +215,9 @@ std::optional<Action> World::towards_the_end(const State& state) const {
   const bool all_ended = std::all_of(state.clients.begin(), state.clients.end(),
                                      [](const Client& client) { return client.lease == 0; });
   if (all_ended) return std::nullopt;
-  constexpr Action::Kind kinds[] = {Action::resume, Action::give_back, Action::serve, Action::reply,
-                                    Action::notice, Action::connect,   Action::tick,  Action::pass};
+  constexpr Action::Kind kinds[] = {Action::resume,  Action::give_back,   Action::reply,
+                                    Action::serve,   Action::serve_ghost, Action::notice,
+                                    Action::connect, Action::tick,        Action::pass};
   for (const Action::Kind kind : kinds) {
     for (const Action& action : list) {
       if (action.kind == kind) return action;
@@ -212,7 +236,7 @@ std::optional<Violation> World::judge(const State& state) const {
   for (const Place& place : state.places) under_way |= place.server.ghosts[0].present != 0;
   for (std::uint8_t i = 0; i < kClients; ++i) {
     const Client& client = state.clients[i];
-    all_ended &= client.lease == 0 && client.run == rules_.runs;
+    all_ended &= client.lease == 0;
     if (!rules_.timed || !believes(client)) continue;
     std::size_t keys = 0;
     for (const Place& place : state.places) {

@@ -59,6 +59,9 @@ class World {
   /// Whether the bounds of the search let the client only give back from here on.
   bool at_its_bound(const Client& client) const;
   std::int64_t next_tick(const Client& client) const;
+  /// How many messages would take time if it passed now.
+  std::size_t would_be_late(const State& state) const;
+  static bool takes_time(const Client& client, const Link& link, const Message& message);
   std::optional<std::int32_t> next_point(const State& state) const;
   void client_actions(const State& state, std::uint8_t client, std::vector<Action>& list) const;
   void link_actions(const State& state, std::uint8_t client, std::uint8_t node,
@@ -73,14 +76,15 @@ class World {
   void cut(std::uint8_t client, std::uint8_t node);
   void connect(std::uint8_t client, std::uint8_t node);
   void leave_unanswered(std::uint8_t client, std::uint8_t node);
-  void make_ghosts(std::uint8_t client, std::uint8_t node);
+  /// What is under way outlives its connection; if that has `broken`, for ever perhaps.
+  void make_ghosts(std::uint8_t client, std::uint8_t node, bool broken);
   void drop_idle_ghosts(Server& server) const;
   void restart(std::uint8_t node);
   void pass();
 
   // What becomes of a client.
   void begin(std::uint8_t client, std::uint8_t floor);
-  void end_process(std::uint8_t client);
+  void end_process(std::uint8_t client, bool killed);
   void take_reply(std::uint8_t client, std::uint8_t node);
   void tick(std::uint8_t client);
   void feed(std::uint8_t client, const Input& input);

@@ -36,9 +36,9 @@ void World::begin(std::uint8_t index, std::uint8_t floor) {
 }
 
 /// The process ends; what it has sent outlives it, and its successor has connections of its own.
-void World::end_process(std::uint8_t index) {
+void World::end_process(std::uint8_t index, bool killed) {
   for (std::uint8_t node = 0; node < kNodes; ++node) {
-    make_ghosts(index, node);
+    make_ghosts(index, node, killed);
     now_->places[node].links[index] = {};
   }
   now_->clients[index] = {.run = now_->clients[index].run};
@@ -90,7 +90,7 @@ void World::feed(std::uint8_t index, const Input& input) {
     perform(index, effect);
     if (client.lease == 0) return;
   }
-  if (has_said_all(client)) end_process(index);
+  if (has_said_all(client)) end_process(index, false);
 }
 
 /// Without clocks only the way to the grant matters. Behind it a client takes keys away, which
@@ -127,9 +127,9 @@ void World::perform(std::uint8_t index, const Effect& effect) {
       return;
     case Effect::released:
       if (effect.everywhere) check_released_everywhere(index);
-      return end_process(index);
+      return end_process(index, false);
     case Effect::gave_up:
-      return end_process(index);
+      return end_process(index, false);
   }
 }
 
@@ -166,21 +166,19 @@ void World::send(std::uint8_t index, const Effect& effect) {
 }
 
 void World::grant(std::uint8_t index, const Effect& effect) {
+  // What a server has forgotten only the clients' clocks could make up for.
+  if (now_->restarts != rules_.restarts) return;
   const std::uint8_t number = effect.fence;
+  const std::string text = ": " + std::to_string(number);
   RR_ASSERT(number < 32);
   if ((now_->granted >> number & 1U) != 0) {
-    break_promise(fence_unique, "a fencing number is granted twice: " + std::to_string(number));
+    break_promise(fence_unique, "a fencing number is granted twice" + text);
   }
   if (number <= now_->clients[index].must_exceed) {
-    break_promise(fence_grows,
-                  "a fencing number does not exceed one that was granted before its "
-                  "attempt began: " +
-                      std::to_string(number));
+    break_promise(fence_grows, "a fencing number does not exceed one granted before" + text);
   }
-  const bool remembered = now_->restarts == rules_.restarts;
-  if (rules_.timed && remembered && number <= largest_of(now_->granted)) {
-    break_promise(fence_by_grant,
-                  "fencing numbers do not grow from grant to grant: " + std::to_string(number));
+  if (rules_.timed && number <= largest_of(now_->granted)) {
+    break_promise(fence_by_grant, "fencing numbers do not grow from grant to grant" + text);
   }
   if (rules_.follow_order) check_order(index, effect);
   now_->granted |= 1U << number;

@@ -54,7 +54,7 @@ std::optional<Violation> World::apply(State& state, const Action& action) {
     case Action::crash:
       --state.crashes;
       state.untidy = 1;
-      end_process(action.client);
+      end_process(action.client, true);
       break;
     case Action::cut:
     case Action::no_connect:
@@ -104,6 +104,9 @@ void World::execute(std::uint8_t node, const Ghost& asker, Message& message) {
   if (changed && was_foreign) {
     break_promise(foreign_key, "a request changed a key that carries another's token");
   }
+  if (message.kind == Ask::renew && before.owner == 0 && server.owner != 0) {
+    break_promise(heal_confirmed, "a renewal put a key back");
+  }
 }
 
 void World::serve_next(std::uint8_t client, std::uint8_t node) {
@@ -128,11 +131,11 @@ void World::serve_ghost(std::uint8_t node, std::uint8_t which) {
 
 /// The connection breaks, or none is to be had.
 void World::cut(std::uint8_t client, std::uint8_t node) {
-  make_ghosts(client, node);
+  make_ghosts(client, node, true);
   leave_unanswered(client, node);
 }
 
-void World::make_ghosts(std::uint8_t client, std::uint8_t node) {
+void World::make_ghosts(std::uint8_t client, std::uint8_t node, bool broken) {
   Place& place = now_->places[node];
   auto& ghosts = place.server.ghosts;
   if (place.links[client].dead != 0) return;
@@ -147,7 +150,7 @@ void World::make_ghosts(std::uint8_t client, std::uint8_t node) {
     const auto free = std::find_if(ghosts.begin(), ghosts.end(),
                                    [](const Ghost& ghost) { return ghost.present == 0; });
     RR_ASSERT(free != ghosts.end());  // never the silent loss of a request
-    *free = {.present = 1,
+    *free = {.present = static_cast<std::uint8_t>(broken || message.slow != 0 ? 2 : 1),
              .client = client,
              .run = now_->clients[client].run,
              .connection = connection,
@@ -224,6 +227,18 @@ void World::restart(std::uint8_t node) {
 
 void World::pass() {
   const std::int32_t span = next_point(*now_).value();
+  now_->delays = static_cast<std::uint8_t>(now_->delays - would_be_late(*now_));
+  for (Place& place : now_->places) {
+    for (std::size_t i = 0; i < kClients; ++i) {
+      Link& link = place.links[i];
+      for (Message& message : link.messages) {
+        if (takes_time(now_->clients[i], link, message)) message.slow = 1;
+      }
+    }
+    for (Ghost& ghost : place.server.ghosts) {
+      if (ghost.present != 0) ghost.present = 2;
+    }
+  }
   for (Client& client : now_->clients) {
     if (client.lease != 0) client.age += span;
   }
