@@ -1,40 +1,46 @@
+// Fencing without any clock: messages in any order, keys that expire at any moment, even under
+// their holder, processes that end while what they sent is still under way. Numbers must be unique;
+// whoever begins its attempt after a grant gets a larger one; and at every server that two grants
+// counted the order of the keys is the order of the numbers. (The order of the grants themselves is
+// none: a client may hear of its own after it has lost it. With clocks it is: lease_test.cpp.)
 #include <doctest/doctest.h>
-#include <cstdlib>
-#include "model/search.h"
+
+#include "model/worlds.h"
+
 namespace redlock::model {
 namespace {
-int env(const char* name, int d) {
-  const char* v = std::getenv(name);
-  return v ? std::atoi(v) : d;
+
+TEST_CASE("two rivals, clocks of any difference: fencing numbers follow the keys") {
+  Rules rules = without_clocks();
+  rules.floors = {0, 5};
+  rules.patience = Patience::any;
+  rules.follow_order = true;
+  check_sound("World A: two rivals, at most one slow clock apart", rules);
 }
-TEST_CASE("probe") {
-  Rules rules;
-  rules.lease.nodes = kNodes;
-  rules.lease.wait = Duration::infinite();
-  rules.lease.timing = {.ttl = Duration::milliseconds(500),
-                        .renew_interval = Duration::milliseconds(env("RENEW", 200)),
-                        .node_timeout = Duration::milliseconds(env("TIMEOUT", 100)),
-                        .kill_after = Duration::milliseconds(env("KILL", 0)),
-                        .kill_margin = Duration()};
-  rules.timed = env("TIMED", 0);
-  auto u8 = [](const char* n, int d) { return static_cast<std::uint8_t>(env(n, d)); };
-  rules.runs = u8("RUNS", 1);
-  rules.attempts = u8("ATTEMPTS", 1);
-  rules.rounds = u8("ROUNDS", 0);
-  rules.breaks = u8("BREAKS", 0);
-  rules.restarts = u8("RESTARTS", 0);
-  rules.pauses = u8("PAUSES", 0);
-  rules.crashes = u8("CRASHES", 0);
-  if (env("FLOORS", 0)) rules.floors = {0, 5};
-  rules.gives_back_early = env("EARLY", 0);
-  rules.delays = u8("DELAYS", 0);
-  rules.runs_in_all = u8("ALL", 4);
-  rules.impatient = env("IMP", 0);
-  rules.follow_order = env("ORDER", 0);
-  rules.mutant = static_cast<Mutant>(env("MUTANT", 0));
-  rules.properties = static_cast<std::uint32_t>(env("PROPS", static_cast<int>(every_property)));
-  const Result r = search(rules, static_cast<std::uint64_t>(env("MOST", 5000000)));
-  report("probe", rules, r);
+
+TEST_CASE("rivals that come again: fencing numbers follow the keys") {
+  Rules rules = without_clocks();
+  rules.runs = 2;
+  rules.runs_in_all = 3;
+  rules.patience = Patience::still;
+  rules.follow_order = true;
+  check_sound("World A: three runs of two rivals", rules);
 }
+
+TEST_CASE("rivals that try again: fencing numbers follow the keys") {
+  Rules rules = without_clocks();
+  rules.attempts = 2;
+  rules.patience = Patience::still;
+  check_sound("World A: two attempts of two rivals", rules);
+}
+
+TEST_CASE("rivals whose connections break or who are killed: fencing numbers follow the keys") {
+  Rules rules = without_clocks();
+  rules.breaks = 1;
+  rules.crashes = 1;
+  rules.follow_order = true;
+  check_sound("World A: a connection breaks, a process is killed", rules);
+}
+
 }  // namespace
 }  // namespace redlock::model

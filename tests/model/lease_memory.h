@@ -42,6 +42,7 @@ struct Effect {
   std::uint8_t fence = 0;
   bool everywhere = false;
   std::uint8_t agreeing = 0;  ///< granted: the servers that count for the fencing number, as bits
+  friend bool operator==(const Effect&, const Effect&) = default;
 };
 
 /// What one step gives.
@@ -78,6 +79,7 @@ class LeaseMemory {
   /// The lease with its servers in another order.
   LeaseId permuted(LeaseId lease, const Permutation& order);
 
+  const core::Lease& lease(LeaseId lease) const { return leases_[lease]; }
   std::size_t leases() const { return leases_.size() - 1; }
   std::size_t steps() const { return steps_.size(); }
   const core::LeaseConfig& config() const { return config_; }

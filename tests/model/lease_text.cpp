@@ -138,12 +138,18 @@ std::string LeaseText::server(const core::Lease& lease, std::size_t node) {
   RR_ASSERT(server.empty() && !twin && !uptime_hidden);  // the model has none of that
   if (votes_count(state)) {
     write_flags(text, {answered, silent});
-    write_enum(text, answer);
-    if (answer == core::Answer::held) {
+    if (answered) write_enum(text, answer);
+    if (answered && answer == core::Answer::held) {
       text += holder_id + ' ';
       model::write(text, static_cast<std::uint64_t>(remaining.ns()));
     }
   }
+  return text;
+}
+
+std::string LeaseText::whole(const core::Lease& lease) {
+  std::string text = common(lease);
+  for (std::size_t i = 0; i < kNodes; ++i) text += '|' + server(lease, i);
   return text;
 }
 

@@ -19,6 +19,8 @@ using Permutation = std::array<std::uint8_t, kNodes>;
 
 class LeaseText {
  public:
+  /// All of it.
+  static std::string whole(const core::Lease& lease);
   /// What the lease knows beside its servers.
   static std::string common(const core::Lease& lease);
   /// What it knows of one server.

@@ -37,6 +37,13 @@ enum class Mutant {
   votes_when_young,  ///< a server that forgot everything votes at once
 };
 
+/// Without clocks: how far a client's own moves on while it acquires.
+enum class Patience {
+  still,       ///< it stands: all servers are waited for
+  stragglers,  ///< until those that are late are not waited for any more, once a quorum granted
+  any,         ///< until servers count as silent too
+};
+
 struct Rules {
   core::LeaseConfig lease;
   /// Clients and servers have one clock; otherwise there is none: the clocks of the clients move
@@ -56,8 +63,7 @@ struct Rules {
   std::vector<std::uint8_t> floors = {0};
   /// Whoever waits may be told to give back as well, not only who holds or has lost.
   bool gives_back_early = false;
-  /// Without clocks: those of the clients move on in every phase, not only while they acquire.
-  bool impatient = false;
+  Patience patience = Patience::stragglers;
   bool follow_order = false;  ///< what fence_order needs
   std::uint32_t properties = every_property;
   Mutant mutant = Mutant::none;

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdio>
-#include <cstdlib>
 #include <utility>
 
 namespace redlock::model {
@@ -56,7 +54,6 @@ Result Search::run() {
       visit(number++, state);
       if (result_.violation) break;
     }
-    if (std::getenv("LEVELS")) std::printf("%u:%zu ", result_.depth, level_.size());
     level_.swap(next_level_);
     next_level_.clear();
     if (!level_.empty()) ++result_.depth;

@@ -94,6 +94,20 @@ std::optional<std::int32_t> World::next_point(const State& state) const {
   return static_cast<std::int32_t>(next);
 }
 
+/// Without clocks: whether its own may move on to its wakeup.
+bool World::may_move_on(const Client& client) const {
+  if (facts(client).state != Phase::acquiring) return true;
+  switch (rules_.patience) {
+    case Patience::still:
+      return false;
+    case Patience::stragglers:
+      return next_tick(client) < rules_.lease.timing.node_timeout.ns() / 2;
+    case Patience::any:
+      return true;
+  }
+  return true;
+}
+
 std::size_t World::would_be_late(const State& state) const {
   std::size_t late = 0;
   for (const Place& place : state.places) {
@@ -131,9 +145,7 @@ void World::client_actions(const State& state, std::uint8_t index,
   }
   const Facts& now = facts(client);
   const std::int64_t due = next_tick(client);
-  const bool by_itself = rules_.impatient || now.state != Phase::acquiring ||
-                         due < rules_.lease.timing.node_timeout.ns() / 2;
-  if (due != kNever && !at_its_bound(client) && (rules_.timed ? due <= 0 : by_itself)) {
+  if (due != kNever && !at_its_bound(client) && (rules_.timed ? due <= 0 : may_move_on(client))) {
     list.push_back({Action::tick, index});
   }
   const bool is_told = rules_.gives_back_early || now.state == Phase::held ||

@@ -44,12 +44,14 @@ class World {
   std::optional<Violation> judge(const State& state) const;
 
   const Rules& rules() const { return rules_; }
-  const LeaseMemory& memory() const { return memory_; }
+  LeaseMemory& memory() { return memory_; }
   /// The inputs that the last action gave to its client, if asked for.
   struct Fed {
     std::uint8_t client;
+    LeaseId before;
     std::int32_t age;
     Input input;
+    LeaseId after;
   };
   std::vector<Fed>* fed = nullptr;
 
@@ -59,6 +61,7 @@ class World {
   /// Whether the bounds of the search let the client only give back from here on.
   bool at_its_bound(const Client& client) const;
   std::int64_t next_tick(const Client& client) const;
+  bool may_move_on(const Client& client) const;
   /// How many messages would take time if it passed now.
   std::size_t would_be_late(const State& state) const;
   static bool takes_time(const Client& client, const Link& link, const Message& message);

@@ -80,9 +80,9 @@ void World::tick(std::uint8_t index) {
 
 void World::feed(std::uint8_t index, const Input& input) {
   Client& client = now_->clients[index];
-  if (fed != nullptr) fed->push_back({index, client.age, input});
   const std::uint8_t attempt = facts(client).attempt;
   const Step& step = memory_.step(client.lease, client.age, input);
+  if (fed != nullptr) fed->push_back({index, client.lease, client.age, input, step.lease});
   client.lease = step.lease;
   client.age = 0;
   if (facts(client).attempt != attempt) client.must_exceed = largest_of(now_->granted);

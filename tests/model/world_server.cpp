@@ -240,7 +240,7 @@ void World::pass() {
     }
   }
   for (Client& client : now_->clients) {
-    if (client.lease != 0) client.age += span;
+    if (client.lease != 0) age(client.age, span);
   }
   for (Place& place : now_->places) {
     place.server.hot = 0;
