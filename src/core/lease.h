@@ -29,6 +29,10 @@
 #include "core/timing.h"
 #include "core/validity.h"
 
+namespace redlock::model {
+class LeaseText;  // the exhaustive search (tests/model) has to tell equal states from different ones
+}
+
 namespace redlock::core {
 
 struct LeaseConfig {
@@ -143,6 +147,8 @@ struct NodeReport {
 };
 
 class Lease {
+  friend class model::LeaseText;
+
  public:
   enum class State {
     idle,       ///< before Begin
