@@ -30,7 +30,8 @@
 #include "core/validity.h"
 
 namespace redlock::model {
-class LeaseText;  // the exhaustive search (tests/model) has to tell equal states from different ones
+class LeaseText;  // the exhaustive search (tests/model) has to tell equal states from different
+                  // ones
 }
 
 namespace redlock::core {
