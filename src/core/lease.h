@@ -30,8 +30,7 @@
 #include "core/validity.h"
 
 namespace redlock::model {
-class LeaseText;  // the exhaustive search (tests/model) has to tell equal states from different
-                  // ones
+class LeaseText;  // the exhaustive search in tests/model has to see when two states are equal
 }
 
 namespace redlock::core {
