@@ -30,7 +30,7 @@
 #include "core/validity.h"
 
 namespace redlock::model {
-class LeaseText;  // the exhaustive search (tests/model) has to tell equal states from different ones
+class LeaseText;  // the exhaustive search has to tell equal leases from different ones
 }
 
 namespace redlock::core {

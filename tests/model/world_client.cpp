@@ -143,7 +143,7 @@ void World::send(std::uint8_t index, const Effect& effect) {
                (message.kind == Ask::release) == (kind == Ask::release);
       });
   if (same > 0) break_promise(one_in_flight, "two requests of one sort are under way");
-  if (rules_.timed && kind == Ask::heal) {
+  if (rules_.timed && kind == Ask::heal && link.missing < kLongAgo) {
     std::size_t confirmations = 0;
     for (const Place& other : now_->places) {
       const std::int32_t confirmed = other.links[index].confirmed;
