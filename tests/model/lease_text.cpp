@@ -45,7 +45,7 @@ void write_since(std::string& text, TimePoint when, TimePoint least, TimePoint n
 }
 
 bool gives_back(State state) {
-  return state == State::clearing || state == State::releasing;
+  return state == State::clearing || state == State::pausing || state == State::releasing;
 }
 
 bool votes_count(State state) {
@@ -100,8 +100,10 @@ std::string LeaseText::common(const core::Lease& lease) {
     model::write(text, round_began, now);
     write_until(text, next_round, now);
   }
-  if (gives_back(state) || state == State::pausing) model::write(text, phase_end, now);
-  if (gives_back(state)) write_until(text, patient, now);
+  if (gives_back(state)) {
+    model::write(text, phase_end, now);
+    write_until(text, patient, now);
+  }
   if (state == State::clearing) {
     write_enum(text, last_refusal);
     write_flags(text, {undecided});
@@ -124,7 +126,9 @@ std::string LeaseText::server(const core::Lease& lease, std::size_t node) {
   if (may_carry) model::write(text, carried.get());
   write_until(text, end, now);
   write_since(text, confirmed, lease.round_began_, now);
-  write_since(text, missing, lease.round_began_, now);
+  // That it was lost matters for ever, when only as long as this round does not ask for more.
+  const bool lost = missing != TimePoint::past();
+  model::write(text, lost ? std::max(missing, lease.round_began_) : missing, now);
   model::write(text, static_cast<std::uint64_t>(std::min(errors, 8)));
   write_until(text, ask_again, now);
   if (question) write(text += "Q ", *question, now);
