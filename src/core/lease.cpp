@@ -190,7 +190,8 @@ void Lease::send(std::size_t index, RequestKind kind, Attempt attempt) {
   RR_ASSERT(!place);  // keeps (2)
   place = flight;
   if (node.up) note_on_wire(node, flight);
-  if (node.report.wanting_since.is_never()) node.report.wanting_since = now_;
+  const bool wants_answer = kind != RequestKind::release && node.report.wanting_since.is_never();
+  if (wants_answer) node.report.wanting_since = now_;
   effects_.emplace_back(Send{
       NodeIndex(index),
       {.id = flight.id, .kind = kind, .attempt = attempt, .fence = fence_},

@@ -14,7 +14,8 @@
 // (5) Lost is final: nothing is acquired or renewed after it.
 // (6) A key that a server has lost is put back (heal) only where it is missing, and only after a
 //     quorum of other servers has confirmed the lease by requests sent no earlier than the one that
-//     found it missing. A server that never had it is asked to take it while the lease is valid.
+//     found it missing, over a connection that stands. A server that never had it is asked to take
+//     it while the lease is valid, unless it is so young that it may have forgotten a rival.
 #pragma once
 
 #include <optional>
@@ -199,13 +200,15 @@ class Lease {
     bool answered = false;     ///< has spoken in this attempt
     bool denies = false;       ///< held: said foreign or gone
     bool foreign = false;      ///< held: and it was foreign
+    bool lost = false;         ///< held: was found without the key when asked to renew it
     bool hopeless = false;     ///< giving back: will not take a release from us
     bool try_failed = false;   ///< giving back: one release came to nothing
     FencingToken counter;      ///< its fencing counter, as far as we know
     FencingToken raise_asked;  ///< acquiring: was asked to raise its counter to this
     TimePoint lease_end = TimePoint::past();
     TimePoint confirmed = TimePoint::past();  ///< when the last renewal that it granted was sent
-    /// When the request that found our key lost was sent; past() if it has not been lost.
+    /// When the request was sent that found our key lost, or the server too young to vote; past()
+    /// if neither was found.
     TimePoint missing = TimePoint::past();
     std::uint64_t renewed_in = 0;                 ///< the last round in which it was asked to renew
     std::uint64_t healed_in = 0;                  ///< the last round in which it was asked to heal
@@ -247,11 +250,15 @@ class Lease {
   // Holding (lease_hold.cpp).
   void keep_up();
   void begin_round();
+  Duration least_between_rounds() const;
   void note_renew_answer(NodeState& node, const Flight& flight, const Outcome& outcome);
   void note_heal_answer(std::size_t node, const Flight& flight, const Outcome& outcome);
   void ask_again_later(NodeState& node);
   std::size_t confirmations(const NodeState& missing) const;
   bool may_heal(const NodeState& node) const;
+  bool is_due_for_healing(const NodeState& node) const;
+  RequestKind kind_of_wish(const NodeState& node) const;
+  void want_confirmations(const Flight& found_missing);
   void judge_lease(TimePoint before);
   TimePoint held_wakeup() const;
 

@@ -13,6 +13,9 @@ constexpr Duration kLastClearing = Duration::milliseconds(100);
 /// for the same instant spread over the span.
 constexpr Duration kAfterExpiryLeast = Duration::milliseconds(1);
 constexpr Duration kAfterExpiryMost = Duration::milliseconds(20);
+/// A rival that lost gives back what it got within moments: from then on a bare quorum is none.
+constexpr Duration kAfterRivalLeast = Duration::milliseconds(5);
+constexpr Duration kAfterRivalMost = Duration::milliseconds(25);
 /// When a quorum has granted, the others are listened to for this fraction of the time that took:
 /// most of them follow at once, mistakes in the list show, and it is too short to be felt.
 constexpr std::int64_t kStragglerFraction = 8;
@@ -33,6 +36,7 @@ void Lease::begin_attempt() {
     node.answered = false;
     node.denies = false;
     node.foreign = false;
+    node.lost = false;
     node.hopeless = false;
     node.counter = FencingToken();
     node.raise_asked = FencingToken();
@@ -66,6 +70,8 @@ void Lease::note_acquire_answer(std::size_t index, const Flight& flight, const O
   if (flight.attempt != attempt_) return;
   node.answered = true;
   if (!outcome.server.empty()) node.server = outcome.server;
+  // It has no key, and may have forgotten one.
+  if (outcome.answer == Answer::young) node.missing = flight.sent;
   note_said(node, outcome);
   if (state_ == State::held) {
     note_heal_answer(index, flight, outcome);
@@ -237,7 +243,15 @@ void Lease::grant() {
     node.renewed_in = 0;
     node.healed_in = 0;
     node.ask_again_at = TimePoint::never();
-    if (node.answered && !node.holds) node.ask_again_at = now_ + retry_pause();
+    if (!node.answered || node.holds) continue;
+    // A young server takes the key with the confirmations of a round, which does not wait for it.
+    if (node.report.answer == Answer::young) {
+      next_round_at_ = attempt_began_ + least_between_rounds();
+      continue;
+    }
+    const bool rival = node.report.answer == Answer::held;
+    node.ask_again_at =
+        now_ + (rival ? draw_between(draw_, kAfterRivalLeast, kAfterRivalMost) : retry_pause());
   }
   effects_.emplace_back(
       Granted{.attempt = attempt_, .valid_until = valid_until(), .fence = fence_});

@@ -10,14 +10,11 @@
 #include "core/lease.h"
 
 namespace redlock::core {
-namespace {
 
 /// Rounds that are begun early, for the confirmations of others, keep this distance at least.
-Duration least_between_rounds(const Timing& timing) {
-  return std::min(Duration::milliseconds(100), timing.ttl / 50);
+Duration Lease::least_between_rounds() const {
+  return std::min(Duration::milliseconds(100), config_.timing.ttl / 50);
 }
-
-}  // namespace
 
 void Lease::keep_up() {
   if (next_round_at_ <= now_) begin_round();
@@ -29,12 +26,29 @@ void Lease::keep_up() {
       node.renewed_in = round_;
       node.ask_again_at = TimePoint::never();
       send(i, RequestKind::renew, attempt_);
-    } else if (!node.holds && (node.healed_in < round_ || again) && may_heal(node)) {
+    } else if (!node.holds && may_heal(node) && (again || is_due_for_healing(node))) {
       node.healed_in = round_;
       node.ask_again_at = TimePoint::never();
-      send(i, RequestKind::heal, attempt_);
+      send(i, kind_of_wish(node), attempt_);
     }
   }
+}
+
+/// Once a round; where the confirmations of the round are needed or help, when they are there.
+bool Lease::is_due_for_healing(const NodeState& node) const {
+  if (node.healed_in >= round_) return false;
+  return node.missing == TimePoint::past() || confirmations(node) >= quorum();
+}
+
+/// How a server without our key is asked to take it. One that has not lost it may have voted for a
+/// rival; if it forgets that, its youth outlasts the vote, so it is asked in a way that a young
+/// server refuses. With confirmations it is healed whatever its age; but what waits for a
+/// connection may meet a server that has forgotten more meanwhile, so without one it is asked what
+/// it has.
+RequestKind Lease::kind_of_wish(const NodeState& node) const {
+  const bool confirmed = node.missing > TimePoint::past() && confirmations(node) >= quorum();
+  if (confirmed && node.up) return RequestKind::heal;
+  return node.lost ? RequestKind::renew : RequestKind::acquire;
 }
 
 void Lease::begin_round() {
@@ -52,10 +66,10 @@ std::size_t Lease::confirmations(const NodeState& missing) const {
       [since](const NodeState& node) { return node.holds && node.confirmed >= since; }));
 }
 
-/// While the lease is valid a quorum of others has the key; one that was lost says that servers
-/// forget, so that this has to be seen anew.
+/// While the lease is valid a quorum of others has the key; where one was lost this has to be seen
+/// anew.
 bool Lease::may_heal(const NodeState& node) const {
-  return node.missing == TimePoint::past() || confirmations(node) >= quorum();
+  return !node.lost || confirmations(node) >= quorum();
 }
 
 void Lease::note_renew_answer(NodeState& node, const Flight& flight, const Outcome& outcome) {
@@ -64,6 +78,10 @@ void Lease::note_renew_answer(NodeState& node, const Flight& flight, const Outco
   note_said(node, outcome);
   switch (outcome.answer) {
     case Answer::granted:
+      // It may turn out to have had it all along, where the answer to its acquisition was lost.
+      node.holds = true;
+      node.denies = false;
+      node.foreign = false;
       node.lease_end = std::max(node.lease_end, lease_end(flight.sent, config_.timing));
       node.confirmed = flight.sent;
       node.errors = 0;
@@ -78,6 +96,7 @@ void Lease::note_renew_answer(NodeState& node, const Flight& flight, const Outco
       node.foreign = outcome.answer != Answer::gone;
       node.may_carry = false;
       node.lease_end = TimePoint::past();
+      node.lost = true;
       node.missing = flight.sent;
       node.ask_again_at = TimePoint::never();
       break;
@@ -92,13 +111,16 @@ void Lease::note_renew_answer(NodeState& node, const Flight& flight, const Outco
       break;
   }
   if (state_ != State::held) return;
-  // Its key goes back with the confirmations of this round if they can still come, else with those
-  // of a round of its own.
-  if (node.missing == flight.sent && round_began_ < flight.sent) {
-    next_round_at_ = std::min(next_round_at_,
-                              std::max(now_, round_began_ + least_between_rounds(config_.timing)));
-  }
+  if (node.missing == flight.sent) want_confirmations(flight);
   judge_lease(before);
+}
+
+/// A key goes back with the confirmations of this round if they can still come, else with those of
+/// a round of its own.
+void Lease::want_confirmations(const Flight& found_missing) {
+  // The acquisition, round 0, confirms nothing.
+  if (round_ > 0 && round_began_ >= found_missing.sent) return;
+  next_round_at_ = std::min(next_round_at_, std::max(now_, round_began_ + least_between_rounds()));
 }
 
 void Lease::note_heal_answer(std::size_t index, const Flight& flight, const Outcome& outcome) {
@@ -124,6 +146,9 @@ void Lease::note_heal_answer(std::size_t index, const Flight& flight, const Outc
       ask_again_later(node);
       break;
     case Answer::young:
+      want_confirmations(flight);
+      ask_again_later(node);
+      break;
     case Answer::failed:
     case Answer::refused:
     case Answer::misconfigured:

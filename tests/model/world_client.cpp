@@ -196,7 +196,7 @@ void World::check_order(std::uint8_t index, const Effect& effect) {
       return std::find(server.order.begin(), server.order.end(), run + 1) - server.order.begin();
     };
     for (std::uint8_t other = 0; other < now_->numbers.size(); ++other) {
-      if ((server.counted >> other & 1U) == 0) continue;
+      if (((static_cast<unsigned>(server.counted) >> other) & 1U) == 0) continue;
       const bool earlier = place_of(other) < place_of(tag);
       const bool smaller = now_->numbers[other] < effect.fence;
       if (earlier != smaller || now_->numbers[other] == effect.fence) {

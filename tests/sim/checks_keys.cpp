@@ -88,6 +88,8 @@ void Checks::executes(Node& node, const Message& message) {
     const bool current = host->attempt() == message.request.attempt;
     if (host->run_id() != message.run || !current) continue;
     Standing& standing = of(*host).standing[node.index];
+    // What never had the key has not lost it.
+    if (!ours && standing.carried != message.request.attempt) continue;
     TimePoint& since = ours ? standing.confirmed : standing.missing;
     if (message.request.kind == core::RequestKind::renew) since = std::max(since, message.sent);
   }

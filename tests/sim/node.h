@@ -64,6 +64,8 @@ class Node {
   void set_ppm(std::int64_t ppm) { clock_.ppm = ppm; }
   /// The last moment at which it was not in order; never() while it is not.
   TimePoint disturbed() const;
+  /// As Redis says it.
+  std::int64_t uptime_seconds() const;
 
   const std::size_t index;
 
@@ -79,7 +81,6 @@ class Node {
   core::Outcome held_by(const Key& key) const;
   void set_key(const Message& message);
   void drop_key(std::uint64_t by);
-  std::int64_t uptime_seconds() const;
 
   World& world_;
   Clock clock_;

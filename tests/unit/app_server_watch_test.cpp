@@ -78,6 +78,19 @@ TEST_CASE("an error that is known at the end of a short run is said, mere silenc
   CHECK(contains(lines[0], "1 of 3 servers is missing"));
 }
 
+TEST_CASE("a release that is not answered yet makes nobody a missing server") {
+  LeaseDriver d(lease_config(3));
+  ServerWatch watch(d.lease, names(3));
+  d.begin();
+  for (std::size_t i = 0; i < 3; ++i) d.grant(i);
+  d.now = d.now + ms(500);
+  d.step(core::GiveBack{ms(2000)});
+  d.say(0, Answer::granted);
+  d.say(1, Answer::granted);
+  d.after(ms(200));
+  CHECK(watch.due(d.now, true).empty());
+}
+
 TEST_CASE("when the majority is missing the line says how long the lease lasts") {
   LeaseDriver d(lease_config(3));
   ServerWatch watch(d.lease, names(3));

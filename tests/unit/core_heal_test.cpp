@@ -148,8 +148,8 @@ TEST_CASE("servers that were held or failed at the acquisition are asked soon, u
   REQUIRE(d.lease.state() == Lease::State::held);
   while (!d.asked(3) || !d.asked(4)) d.wake();
   CHECK(d.now - kStart <= ms(300));
-  CHECK(asked_to(d, 3, RequestKind::heal));
-  CHECK(asked_to(d, 4, RequestKind::heal));
+  CHECK(asked_to(d, 3, RequestKind::acquire));
+  CHECK(asked_to(d, 4, RequestKind::acquire));
   // The rival's has a while to go: not once a pause, but not only once a round either.
   std::size_t tries = 0;
   d.say(4, Answer::failed);
@@ -263,14 +263,45 @@ TEST_CASE("an expired lease is not revived by a renewal that is answered too lat
   CHECK(d.lease.state() == Lease::State::lost);
 }
 
-TEST_CASE("the holder heals without asking how long a server has been up") {
+TEST_CASE("a young server is healed whatever its age, but only with confirmations") {
   LeaseDriver d(lease_config(3));
   d.begin();
   d.say(0, Answer::young);
   d.grant(1);
   REQUIRE(only<Granted>(d.grant(2)));
-  d.wake();
+  while (!d.asked(1)) d.wake();
+  CHECK_FALSE(d.asked(0));
+  d.grant(1);
+  d.grant(2);
   CHECK(asked_to(d, 0, RequestKind::heal));
+}
+
+TEST_CASE("a server that forgot a rival's vote meanwhile is young, and is not taken unconfirmed") {
+  LeaseDriver d(lease_config(3));
+  d.begin();
+  d.held(0, ms(5000));  // a rival's
+  d.grant(1);
+  REQUIRE(only<Granted>(d.grant(2)));
+  d.wake();
+  // Not a heal: it restarts before it is asked, and refuses for its youth.
+  REQUIRE(asked_to(d, 0, RequestKind::acquire));
+  d.say(0, Answer::young);
+  CHECK_FALSE(asked_to(d, 0, RequestKind::heal));
+  while (!d.asked(1)) d.wake();
+  d.grant(1);
+  CHECK_FALSE(d.asked(0));
+  d.grant(2);
+  CHECK(asked_to(d, 0, RequestKind::heal));
+}
+
+TEST_CASE("without a connection a server that lost the key is asked what it has, not healed") {
+  LeaseDriver d(lease_config(3));
+  hold_and_wake(d, 3);
+  d.say(0, Answer::gone);
+  d.link(0, false);
+  d.grant(1);
+  d.grant(2);
+  CHECK(asked_to(d, 0, RequestKind::renew));
 }
 
 }  // namespace

@@ -296,7 +296,7 @@ TEST_CASE(
   CHECK(d.unanswered(0) == 1);
   d.say(0, Answer::granted);
   while (!d.asked(0)) d.wake();
-  CHECK(d.asked(0)->kind == RequestKind::heal);
+  CHECK(d.asked(0)->kind == RequestKind::acquire);
   d.grant(0);
   d.step(core::GiveBack{ms(2000)});
   REQUIRE(d.asked(0));
