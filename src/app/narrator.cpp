@@ -21,11 +21,6 @@ namespace {
 constexpr Duration kLogEvery = Duration::seconds(30);
 constexpr Duration kUpdateEvery = Duration::seconds(1);
 
-std::string without_full_stop(std::string text) {
-  if (text.ends_with('.')) text.pop_back();
-  return text;
-}
-
 }  // namespace
 
 Narrator::Narrator(const Options& options, const core::Run& run, std::vector<std::string> servers,

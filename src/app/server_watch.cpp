@@ -1,10 +1,12 @@
 #include "app/server_watch.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
 #include "app/duration.h"
+#include "app/wording.h"
 #include "core/validity.h"
 
 namespace redlock::app {
@@ -18,28 +20,28 @@ std::string list_advice(std::size_t servers) {
                      servers - core::quorum_of(servers), servers - 1);
 }
 
-bool ServerWatch::is_wanting(const core::NodeReport& report, TimePoint now, bool last) const {
-  if (report.twin || report.wanting_since.is_never()) return false;
-  if (report.wanting_since + lease_.config().timing.node_timeout <= now) return true;
-  // The end of the run does not wait, but an error is known already.
-  return last && !report.reason.empty();
+bool ServerWatch::is_due(const core::NodeReport& report, TimePoint now) const {
+  return !report.twin && report.wanting_since + lease_.config().timing.node_timeout <= now;
 }
 
 std::string ServerWatch::missing(TimePoint now, bool last) const {
-  std::string list;
-  std::size_t count = 0;
+  std::vector<std::string> all;
+  bool due = last;
   for (std::size_t i = 0; i < names_.size(); ++i) {
     const core::NodeReport& report = lease_.report(NodeIndex(i));
-    if (!is_wanting(report, now, last)) continue;
-    std::string reason = report.reason.empty() ? "no answer" : report.reason;
-    if (reason.ends_with('.')) reason.pop_back();
-    list += fmt::format("{}{}: {}", count == 0 ? "" : "; ", names_[i], reason);
-    ++count;
+    const bool overdue = is_due(report, now);
+    due = due || overdue;
+    // An error that is known already is not waited for: there is one line only.
+    const bool fails = !report.twin && !report.wanting_since.is_never() && !report.reason.empty();
+    if (!overdue && !fails) continue;
+    const std::string reason = without_full_stop(report.reason);
+    all.push_back(names_[i] + ": " + (reason.empty() ? "no answer" : reason));
   }
-  if (count == 0) return {};
-  const bool enough = names_.size() - count >= core::quorum_of(names_.size());
+  if (!due || all.empty()) return {};
+  const bool enough = names_.size() - all.size() >= core::quorum_of(names_.size());
   return fmt::format(
-      "{} of {} servers {} missing: {}; {}", count, names_.size(), count == 1 ? "is" : "are", list,
+      "{} of {} servers {} missing: {}; {}", all.size(), names_.size(),
+      all.size() == 1 ? "is" : "are", fmt::join(all, "; "),
       enough ? "the others are enough to keep the lease, but look after it"
              : fmt::format("the lease ends in {} unless they come back",
                            format_duration(std::max(lease_.valid_until() - now, Duration()))));

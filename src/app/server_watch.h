@@ -28,7 +28,7 @@ class ServerWatch {
   TimePoint wakeup() const;
 
  private:
-  bool is_wanting(const core::NodeReport& report, TimePoint now, bool last) const;
+  bool is_due(const core::NodeReport& report, TimePoint now) const;
   std::string missing(TimePoint now, bool last) const;
   std::string twins() const;
   std::string hidden_uptimes() const;

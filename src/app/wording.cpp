@@ -65,6 +65,11 @@ std::string list_processes(const std::vector<pid_t>& pids) {
   return text;
 }
 
+std::string without_full_stop(std::string text) {
+  if (text.ends_with('.')) text.pop_back();
+  return text;
+}
+
 std::string exec_reason(int error, const std::string& command) {
   if (error == ENOENT && command.find('/') == std::string::npos) {
     if (command.front() == '-') return "not found in PATH; options go before NAME";

@@ -111,7 +111,7 @@ void Lease::on(const GiveBack& give_back) {
   state_ = State::releasing;
   // Whoever worked for long does not mind to wait a little for servers that are late.
   const Duration worked = (now_ - attempt_began_) / 10;
-  begin_giving_back(now_ + give_back.limit, std::min(worked, config_.timing.node_timeout));
+  begin_giving_back(now_ + give_back.limit, std::min(worked, patience_most()));
   if (nothing_to_wait_for()) finish_releasing();
 }
 

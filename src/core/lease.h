@@ -198,9 +198,8 @@ class Lease {
     bool may_carry = false;    ///< may have stored a token of ours, as far as we know
     Attempt carried;           ///< the attempt whose token it may carry
     bool answered = false;     ///< has spoken in this attempt
-    bool denies = false;       ///< held: said foreign or gone
+    bool denies = false;       ///< held: was asked to renew the key and did not have it
     bool foreign = false;      ///< held: and it was foreign
-    bool lost = false;         ///< held: was found without the key when asked to renew it
     bool hopeless = false;     ///< giving back: will not take a release from us
     bool try_failed = false;   ///< giving back: one release came to nothing
     FencingToken counter;      ///< its fencing counter, as far as we know
@@ -233,6 +232,7 @@ class Lease {
   void note_acquire_answer(std::size_t node, const Flight& flight, const Outcome& outcome);
   void take(NodeState& node, const Flight& flight, const Outcome& outcome);
   void mark_silent();
+  TimePoint silent_at(const NodeState& node) const;
   void judge_attempt();
   bool list_is_wrong();
   void grant_or_raise();
@@ -269,6 +269,7 @@ class Lease {
   void note_release_answer(NodeState& node, const Flight& flight, const Outcome& outcome);
   bool nothing_to_wait_for() const;
   bool is_laggard(const NodeState& node) const;
+  Duration patience_most() const;
   void finish_releasing();
   TimePoint giving_back_wakeup() const;
 

@@ -36,7 +36,6 @@ void Lease::begin_attempt() {
     node.answered = false;
     node.denies = false;
     node.foreign = false;
-    node.lost = false;
     node.hopeless = false;
     node.counter = FencingToken();
     node.raise_asked = FencingToken();
@@ -98,9 +97,18 @@ void Lease::take(NodeState& node, const Flight& flight, const Outcome& outcome) 
 
 void Lease::mark_silent() {
   for (NodeState& node : nodes_) {
-    if (!node.question || node.question->on_wire.is_never()) continue;
-    if (node.question->on_wire + config_.timing.node_timeout <= now_) node.report.silent = true;
+    if (silent_at(node) <= now_) node.report.silent = true;
   }
+}
+
+/// When a server that owes an answer counts as silent; never() if it owes none. A connection may
+/// take longer than an answer, but not where somebody else holds a part: what we hold of the rest
+/// is in the holder's way, who may need it.
+TimePoint Lease::silent_at(const NodeState& node) const {
+  if (!node.question || node.report.silent) return TimePoint::never();
+  const TimePoint since = node.question->on_wire;
+  if (!since.is_never()) return since + config_.timing.node_timeout;
+  return held_by_one() > 0 ? attempt_began_ + config_.timing.node_timeout : TimePoint::never();
 }
 
 /// An attempt ends as soon as nothing that is still out can change its verdict.
@@ -303,8 +311,7 @@ TimePoint Lease::acquiring_wakeup() const {
   TimePoint when = give_up_at_;
   if (stragglers_until_ > now_) when = std::min(when, stragglers_until_);
   for (const NodeState& node : nodes_) {
-    if (!node.question || node.report.silent || node.question->on_wire.is_never()) continue;
-    when = std::min(when, node.question->on_wire + config_.timing.node_timeout);
+    when = std::min(when, silent_at(node));
   }
   return when;
 }

@@ -48,7 +48,7 @@ bool Lease::is_due_for_healing(const NodeState& node) const {
 RequestKind Lease::kind_of_wish(const NodeState& node) const {
   const bool confirmed = node.missing > TimePoint::past() && confirmations(node) >= quorum();
   if (confirmed && node.up) return RequestKind::heal;
-  return node.lost ? RequestKind::renew : RequestKind::acquire;
+  return node.denies ? RequestKind::renew : RequestKind::acquire;
 }
 
 void Lease::begin_round() {
@@ -69,7 +69,7 @@ std::size_t Lease::confirmations(const NodeState& missing) const {
 /// While the lease is valid a quorum of others has the key; where one was lost this has to be seen
 /// anew.
 bool Lease::may_heal(const NodeState& node) const {
-  return !node.lost || confirmations(node) >= quorum();
+  return !node.denies || confirmations(node) >= quorum();
 }
 
 void Lease::note_renew_answer(NodeState& node, const Flight& flight, const Outcome& outcome) {
@@ -96,7 +96,6 @@ void Lease::note_renew_answer(NodeState& node, const Flight& flight, const Outco
       node.foreign = outcome.answer != Answer::gone;
       node.may_carry = false;
       node.lease_end = TimePoint::past();
-      node.lost = true;
       node.missing = flight.sent;
       node.ask_again_at = TimePoint::never();
       break;
@@ -160,10 +159,11 @@ void Lease::note_heal_answer(std::size_t index, const Flight& flight, const Outc
 }
 
 /// Soon, as long as the server's answer may be needed; less and less often, down to once a round,
-/// when it keeps failing and a quorum confirms the lease without it.
+/// when it keeps failing and a quorum confirms the lease without it. A rival's key may be gone at
+/// any moment, and come again: it is looked for more often.
 void Lease::ask_again_later(NodeState& node) {
   const Duration pause = retry_pause();
-  const int doublings = std::min(node.errors, 8);
+  const int doublings = std::min(node.errors, node.report.answer == Answer::held ? 2 : 8);
   ++node.errors;
   const bool needed = confirmations(node) < quorum();
   const TimePoint when = now_ + (needed ? pause : pause * (std::int64_t{1} << doublings));

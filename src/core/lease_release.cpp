@@ -59,12 +59,17 @@ void Lease::note_release_answer(NodeState& node, const Flight& flight, const Out
   }
 }
 
+/// How long one is waited for that answered until now, once the lock is free: it may have frozen.
+Duration Lease::patience_most() const {
+  return std::min(Duration::milliseconds(200), config_.timing.node_timeout);
+}
+
 /// Not worth waiting for once the lock is free: its release is on the wire behind a question that
 /// it has not answered yet, and is executed without us; or nothing of ours has ever left for it; or
 /// it had its chance.
 bool Lease::is_laggard(const NodeState& node) const {
   if (!node.giving_back) return node.try_failed;
-  if (node.giving_back->sent + config_.timing.node_timeout <= now_) return true;
+  if (node.giving_back->sent + patience_most() <= now_) return true;
   return node.giving_back->on_wire.is_never() ? !node.may_carry : node.question.has_value();
 }
 
@@ -97,7 +102,7 @@ TimePoint Lease::giving_back_wakeup() const {
     if (!node.giving_back) {
       when = std::min(when, node.ask_again_at);
     } else if (!is_laggard(node)) {
-      when = std::min(when, node.giving_back->sent + config_.timing.node_timeout);
+      when = std::min(when, node.giving_back->sent + patience_most());
     }
   }
   return when;

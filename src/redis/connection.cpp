@@ -16,6 +16,8 @@
 namespace redlock::redis {
 namespace {
 
+constexpr long long kElementsMost = 1024;
+
 /// The system's words as they read in the middle of a line.
 std::string system_words(std::string words) {
   const bool acronym = words.size() > 1 && std::isupper(static_cast<unsigned char>(words[1])) != 0;
@@ -89,7 +91,14 @@ struct Connection::Hooks {
   /// A null reply is the context dying, of which the breakdown tells.
   static void on_reply(redisAsyncContext* context, void* reply, void* /*data*/) noexcept {
     if (reply == nullptr) return;
-    of(context->data).news_.replies.push_back(to_reply(*static_cast<const redisReply*>(reply)));
+    Connection& self = of(context->data);
+    if (self.unanswered_ == 0) {
+      self.news_.breakdown = Breakdown{End::not_redis, "a reply to nothing that was asked"};
+      self.expect_one_more();
+      return;
+    }
+    --self.unanswered_;
+    self.news_.replies.push_back(to_reply(*static_cast<const redisReply*>(reply)));
   }
 };
 
@@ -126,6 +135,7 @@ Connection::~Connection() {
 }
 
 void Connection::set_interest(os::Readiness interest) {
+  if (over_) return;
   if (interest.readable == interest_.readable && interest.writable == interest_.writable) return;
   interest_ = interest;
   loop_.set_interest(fd_, interest);
@@ -149,6 +159,9 @@ bool Connection::finish_connecting() {
   // hiredis takes a descriptor from outside as not yet connected and would connect() it again.
   context_->c.flags |= REDIS_CONNECTED;
   context_->data = this;
+  // No reply that is asked for has more elements; a number beyond that is memory for nothing.
+  context_->c.reader->maxelements = kElementsMost;
+  expect_one_more();
   context_->ev.data = this;
   context_->ev.addRead = Hooks::add_read;
   context_->ev.delRead = Hooks::del_read;
@@ -168,11 +181,23 @@ void Connection::on_ready(os::Readiness readiness) {
     }
     note_breakdown();
   }
-  if (news_.breakdown) loop_.forget(fd_);
+  if (news_.breakdown) {
+    over_ = true;
+    loop_.forget(fd_);
+  }
   if (!news_.connected && news_.replies.empty() && !news_.breakdown) return;
   const Listener listener = listener_;
   const News news = std::exchange(news_, News());
   listener(news);  // may destroy this
+}
+
+/// hiredis aborts the program when there is a reply and no callback. So there is always one
+/// callback more than commands, queued by a command of no bytes; its text is only what hiredis
+/// looks at.
+void Connection::expect_one_more() {
+  constexpr const char* kText = "$4\r\nnone\r\n";
+  static_cast<void>(
+      redisAsyncFormattedCommand(context_, Hooks::on_reply, nullptr, kText, /*len=*/0));
 }
 
 void Connection::note_breakdown() {
@@ -198,13 +223,14 @@ void Connection::command(const std::vector<std::string>& arguments) {
     lengths.push_back(argument.size());
   }
   // Fails only after a breakdown.
-  static_cast<void>(redisAsyncCommandArgv(context_, Hooks::on_reply, nullptr,
-                                          static_cast<int>(texts.size()), texts.data(),
-                                          lengths.data()));
+  const int queued =
+      redisAsyncCommandArgv(context_, Hooks::on_reply, nullptr, static_cast<int>(texts.size()),
+                            texts.data(), lengths.data());
+  if (queued == REDIS_OK) ++unanswered_;
 }
 
 void Connection::flush() {
-  if (context_ == nullptr || context_->err != 0) return;
+  if (over_ || context_ == nullptr || context_->err != 0) return;
   redisAsyncHandleWrite(context_);
   // The loop finds a broken socket ready, and on_ready() tells of it.
   if (context_->err != 0) set_interest({true, true});

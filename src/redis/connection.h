@@ -3,6 +3,7 @@
 // breakdown. Resolves no names, has no time limits, never reconnects.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -64,6 +65,7 @@ class Connection {
 
   void on_ready(os::Readiness readiness);
   bool finish_connecting();
+  void expect_one_more();
   void note_breakdown();
   void set_interest(os::Readiness interest);
 
@@ -73,7 +75,11 @@ class Connection {
   /// The socket while it connects; then hiredis owns it.
   UniqueFd connecting_;
   redisAsyncContext* context_ = nullptr;
+  /// Commands whose replies are due. hiredis is told of one more, see expect_one_more().
+  std::size_t unanswered_ = 0;
   os::Readiness interest_;
+  /// A breakdown was noted: the loop knows the descriptor no more.
+  bool over_ = false;
   /// What hiredis' callbacks noted down in this turn.
   News news_;
 };

@@ -42,7 +42,7 @@ class Node {
   virtual TimePoint wakeup() const = 0;
   /// Enforces the time limits of connecting and of answers.
   virtual void tick(TimePoint now) = 0;
-  /// Whom the connection has reached; nullopt while none stands.
+  /// Whom the connection has reached; nullopt while none stands, and where there is one node only.
   virtual const std::optional<Peer>& peer() const = 0;
   /// How messages name the server; never contains a password.
   virtual const std::string& name() const = 0;

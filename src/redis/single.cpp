@@ -202,7 +202,7 @@ void SingleNode::greet() {
 
 void SingleNode::become_ready() {
   state_ = State::ready;
-  peer_ = peer_of(connection_->fd());
+  if (identity_.several) peer_ = peer_of(connection_->fd());
   if (link_) link_(Link::up);
   for (const core::Request& request : std::exchange(waiting_, {})) ask(request, std::nullopt);
   connection_->flush();

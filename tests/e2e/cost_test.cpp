@@ -4,6 +4,7 @@
 
 #include "support/lock_run.h"
 #include "support/process.h"
+#include "support/quorum.h"
 
 TEST_SUITE_BEGIN("cost");
 
@@ -17,6 +18,19 @@ TEST_CASE("acquiring and releasing are one request each") {
   CHECK(server.script_calls() == 2);
   CHECK(server.calls("role") == 0);
   CHECK(server.calls("ping") == 0);
+}
+
+TEST_CASE("with five servers it is one request to each as well, run after run") {
+  Quorum quorum(5);
+  quorum.each(0, 5, [](RedisServer& server) { server.reset_counters(); });
+  for (int run = 0; run < 3; ++run) {
+    CHECK_ENDING(lock(quorum, {"job", "sleep", "0.2"}).run(), exit_with(0));
+  }
+  quorum.each(0, 5, [](RedisServer& server) {
+    // Agreeing on the fencing number takes no request of its own.
+    CHECK(server.script_calls() == 6);
+    CHECK(server.calls("role") == 0);
+  });
 }
 
 TEST_CASE("a run uses one connection") {

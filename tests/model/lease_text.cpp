@@ -118,10 +118,10 @@ std::string LeaseText::server(const core::Lease& lease, std::size_t node) {
   if (state == State::ended) return text;
   const TimePoint now = lease.now_;
   const auto& [up, doubtful, question, giving_back, holds, may_carry, carried, answered, denies,
-               foreign, lost, hopeless, try_failed, counter, raise_asked, end, confirmed, missing,
+               foreign, hopeless, try_failed, counter, raise_asked, end, confirmed, missing,
                renewed_in, healed_in, errors, ask_again, server, report] = lease.nodes_[node];
-  write_flags(text, {up, doubtful, holds, may_carry, denies, foreign, lost,
-                     renewed_in < lease.round_, healed_in < lease.round_});
+  write_flags(text, {up, doubtful, holds, may_carry, denies, foreign, renewed_in < lease.round_,
+                     healed_in < lease.round_});
   if (gives_back(state)) write_flags(text, {hopeless, try_failed});
   if (may_carry) model::write(text, carried.get());
   write_until(text, end, now);

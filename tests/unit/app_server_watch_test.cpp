@@ -65,6 +65,27 @@ TEST_CASE("a missing minority is said once a run, with the reason, after the nod
   CHECK(watch.wakeup().is_never());
 }
 
+TEST_CASE("when one is due, another whose error is known stands in the same line") {
+  LeaseDriver d(lease_config(5));
+  ServerWatch watch(d.lease, names(5));
+  d.begin();
+  for (std::size_t i = 0; i < 5; ++i) d.grant(i);
+  d.now = d.now + ms(100);
+  d.link(3, false);
+  while (!d.asked(3)) d.wake();
+  d.say(3, Answer::unknown);
+  const TimePoint first = d.now;
+  d.link(4, false);
+  while (!d.asked(4)) {
+    d.wake();
+    if (d.asked(3)) d.say(3, Answer::unknown);
+  }
+  d.say(4, Answer::unknown);
+  const Lines lines = watch.due(first + ms(150), false);
+  REQUIRE(lines.size() == 1);
+  CHECK(contains(lines[0], "2 of 5 servers are missing: server3: test; server4: test"));
+}
+
 TEST_CASE("an error that is known at the end of a short run is said, mere silence is not") {
   LeaseDriver d(lease_config(3));
   ServerWatch watch(d.lease, names(3));

@@ -76,6 +76,25 @@ TEST_CASE("servers held by different rivals are a split vote, tried again for a 
   CHECK(d.now - kStart <= ms(1000));
 }
 
+TEST_CASE("who holds a part beside another holder waits for no connection longer than an answer") {
+  LeaseDriver d(lease_config(3));
+  d.link(2, false);
+  d.begin();
+  d.grant(0);
+  SUBCASE("the other is seen") {
+    d.answer(1, held_by("other"));
+    d.wake();
+    CHECK(d.now == kStart + ms(150));
+    REQUIRE(d.asked(0));
+    CHECK(d.asked(0)->kind == RequestKind::release);
+  }
+  SUBCASE("nobody is in the way") {
+    d.after(ms(400));
+    CHECK(d.lease.state() == Lease::State::acquiring);
+    CHECK_FALSE(d.asked(0));
+  }
+}
+
 TEST_CASE("one granted and one held of two is a split vote, and what was granted is given back") {
   LeaseDriver d(lease_config(2));
   d.begin();
@@ -246,6 +265,23 @@ TEST_CASE("a long job waits for them a little, but not longer than a server may 
   while (!released) released = only<Released>(d.wake());
   CHECK(released->free);
   CHECK(d.now - end == ms(150));
+}
+
+TEST_CASE("a server that froze under the lease delays the end by a fifth of a second at most") {
+  core::LeaseConfig config = lease_config(3);
+  config.timing = core::Timing::for_ttl(Duration::seconds(30));
+  LeaseDriver d(config);
+  d.begin();
+  for (std::size_t i = 0; i < 3; ++i) d.grant(i);
+  d.now = d.now + ms(9'000);
+  const TimePoint end = d.now;
+  d.step(core::GiveBack{ms(2000)});
+  d.say(0, Answer::granted);
+  d.say(1, Answer::granted);
+  std::optional<Released> released;
+  while (!released) released = only<Released>(d.wake());
+  CHECK(released->free);
+  CHECK(d.now - end == ms(200));
 }
 
 TEST_CASE("a server whose connection broke while it held the key is reached for before the end") {

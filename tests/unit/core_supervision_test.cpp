@@ -338,14 +338,18 @@ TEST_CASE("a signal to end between spawn and a declined exec is not forgotten") 
   CHECK(find<Finish>(effects)->verdict.value == SIGTERM);
 }
 
+/// Not before `when`, and once.
+void check_guard_killed_at(Driver& d, TimePoint when) {
+  CHECK(d.s.wakeup() == when);
+  CHECK(words(d.after(when - d.now - ms(1))).empty());
+  CHECK(words(d.after(ms(1))) == "guard");
+  CHECK(words(d.after(ms(1))).empty());
+}
+
 TEST_CASE("a guard that hangs before exec is killed at the stop line, and that is a loss") {
   Driver d;
   static_cast<void>(d.step(granted()));
-  const TimePoint stop = deadlines_for(kValid, config().timing).stop;
-  CHECK(d.s.wakeup() == stop);
-  CHECK(words(d.after(stop - d.now - ms(1))).empty());
-  CHECK(words(d.after(ms(1))) == "guard");
-  CHECK(words(d.after(ms(1))).empty());
+  check_guard_killed_at(d, deadlines_for(kValid, config().timing).stop);
   CHECK(words(d.step(GuardDied{})) == "kill");
   CHECK(words(d.step(JobOver{})) == "give");
   const auto effects = d.step(Released{});
@@ -355,11 +359,7 @@ TEST_CASE("a guard that hangs before exec is killed at the stop line, and that i
 TEST_CASE("a job that outlives its kill line by half the margin costs the guard its life") {
   const Duration half = config().timing.kill_margin / 2;
   Driver d = running();
-  const TimePoint kill = deadlines_for(kValid, config().timing).kill;
-  CHECK(d.s.wakeup() == kill + half);
-  CHECK(words(d.after(kill + half - d.now - ms(1))).empty());
-  CHECK(words(d.after(ms(1))) == "guard");
-  CHECK(words(d.after(ms(1))).empty());
+  check_guard_killed_at(d, deadlines_for(kValid, config().timing).kill + half);
   CHECK(d.s.wakeup().is_never());
   SupervisionConfig c = config();
   c.max_run = ms(100);

@@ -283,6 +283,29 @@ TEST_CASE("replies that come byte by byte are put together") {
   CHECK(driver.outcome(first).fence == FencingToken(1'700'000'000'123));
 }
 
+TEST_CASE("a reply to nothing that was asked ends the connection, and nothing else") {
+  for (const std::size_t surplus : {std::size_t{1}, std::size_t{2}, std::size_t{500}}) {
+    CAPTURE(surplus);
+    FakeRedis server([surplus](const FakeRedis::Command&) {
+      std::string bytes;
+      for (std::size_t i = 0; i <= surplus; ++i) bytes += kGranted;
+      return Reaction{bytes};
+    });
+    NodeDriver driver(server.url());
+    CHECK(driver.outcome(driver.acquire()).answer == Answer::granted);
+    REQUIRE(driver.turn_until([&driver] { return driver.links.size() == 2; }));
+    CHECK(!driver.links.back());
+    CHECK(driver.outcome(driver.acquire(2)).answer == Answer::granted);
+    CHECK(server.connections() == 2);
+  }
+}
+
+TEST_CASE("an array of more elements than anybody asks for is no reply") {
+  FakeRedis server([](const FakeRedis::Command&) { return Reaction{"*100000000\r\n"}; });
+  NodeDriver driver(server.url());
+  CHECK(driver.outcome(driver.acquire()).answer == Answer::misconfigured);
+}
+
 TEST_CASE("destroying the node reports nothing any more") {
   FakeRedis silent([](const FakeRedis::Command&) { return Reaction{}; });
   const FullListener hanging;
