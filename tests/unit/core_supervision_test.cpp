@@ -1,98 +1,12 @@
-#include <doctest/doctest.h>
-
 #include <csignal>
 #include <functional>
 #include <string>
 #include <vector>
 
-#include "core/supervision.h"
+#include "support/supervision_driver.h"
 
 namespace redlock::core {
 namespace {
-
-Duration ms(std::int64_t n) {
-  return Duration::milliseconds(n);
-}
-
-constexpr TimePoint kT0 = TimePoint::from_ns(1'000'000'000'000);
-constexpr TimePoint kValid = kT0 + Duration::seconds(20);
-
-using State = Supervision::State;
-
-SupervisionConfig config() {
-  return {.timing = Timing::for_ttl(Duration::seconds(30))};
-}
-
-template <class T>
-const T* find(const SupervisionEffects& effects) {
-  for (const SupervisionEffect& effect : effects) {
-    if (const T* one = std::get_if<T>(&effect)) return one;
-  }
-  return nullptr;
-}
-
-/// A supervision and a clock.
-struct Driver {
-  explicit Driver(const SupervisionConfig& c = config()) : s(c) {}
-  SupervisionEffects step(const SupervisionInput& input) { return s.step(now, input); }
-  SupervisionEffects after(Duration span) {
-    now = now + span;
-    return step(Tick{});
-  }
-
-  Supervision s;
-  TimePoint now = kT0;
-};
-
-Granted granted() {
-  return {.attempt = Attempt(1), .valid_until = kValid, .fence = FencingToken(9)};
-}
-
-Driver running(const SupervisionConfig& c = config()) {
-  Driver d(c);
-  static_cast<void>(d.step(granted()));
-  static_cast<void>(d.step(Started{}));
-  return d;
-}
-
-Driver in_state(State state) {
-  Driver d = running();
-  switch (state) {
-    case State::waiting:
-      return Driver();
-    case State::running:
-      break;
-    case State::stopping:
-      static_cast<void>(d.step(Fenced{}));
-      break;
-    case State::killing:
-      static_cast<void>(d.step(GuardDied{}));
-      break;
-    case State::releasing:
-      static_cast<void>(d.step(CommandEnded{{.value = 3}}));
-      static_cast<void>(d.step(JobOver{}));
-      break;
-    case State::done:
-      static_cast<void>(d.step(CommandEnded{{.value = 3}}));
-      static_cast<void>(d.step(JobOver{}));
-      static_cast<void>(d.step(Released{}));
-      break;
-  }
-  REQUIRE(d.s.state() == state);
-  return d;
-}
-
-/// What a step does, as one word for each effect.
-std::string words(const SupervisionEffects& effects) {
-  std::string text;
-  for (const SupervisionEffect& effect : effects) {
-    static const char* const kNames[] = {"spawn",   "publish", "stop", "forward", "guard", "kill",
-                                         "suspend", "again",   "give", "abandon", "finish"};
-    if (!text.empty()) text += ' ';
-    text += kNames[effect.index()];
-  }
-  return text;
-}
 
 struct Cell {
   State after;
@@ -370,6 +284,19 @@ TEST_CASE("a job that outlives its kill line by half the margin costs the guard 
   CHECK(words(limited.after(c.timing.kill_margin + Duration::seconds(3) - half)) == "guard");
 }
 
+TEST_CASE("a stop that was asked for before COMMAND ran counts for the guard from its start") {
+  SupervisionConfig c = config();
+  c.kill_after_signal = true;
+  Driver d(c);
+  static_cast<void>(d.step(granted()));
+  CHECK(words(d.step(SignalArrived{.number = SIGTERM})) == "forward stop");
+  // The exec took longer than the grace.
+  static_cast<void>(d.after(c.timing.kill_after + c.timing.kill_margin + Duration::seconds(4)));
+  CHECK(words(d.step(Started{})).empty());
+  CHECK(words(d.after(ms(0))).empty());
+  CHECK(words(d.after(c.timing.kill_margin + Duration::seconds(3))) == "guard");
+}
+
 TEST_CASE("a stop from the terminal suspends us only where we share it") {
   SupervisionConfig c = config();
   c.shares_terminal = true;
@@ -388,10 +315,11 @@ TEST_CASE("deadlines that come nearer are urgent, later ones are not") {
 }
 
 TEST_CASE("each reason for giving up has its ending") {
-  for (const auto& [why, ending] : {std::pair{Refusal::held, Ending::held},
-                                    std::pair{Refusal::unavailable, Ending::unavailable},
-                                    std::pair{Refusal::denied, Ending::denied},
-                                    std::pair{Refusal::misconfigured, Ending::misconfigured}}) {
+  for (const auto& [why, ending] :
+       {std::pair{Refusal::held, Ending::held}, std::pair{Refusal::contended, Ending::held},
+        std::pair{Refusal::unavailable, Ending::unavailable},
+        std::pair{Refusal::denied, Ending::denied},
+        std::pair{Refusal::misconfigured, Ending::misconfigured}}) {
     Driver d;
     const auto effects = d.step(GaveUp{why});
     CHECK(find<Finish>(effects)->verdict.ending == ending);
